@@ -1,0 +1,24 @@
+//! **Job.** The words every other room speaks: identities, paths and instants, as types that cannot be confused.
+//!
+//! **Words.** [`SessionId`] and [`SessionKey`], [`RootId`], [`CallId`], [`BlobId`], [`TreeId`], [`HunkId`],
+//! [`RepoPath`], [`Roots`], [`Tick`], [`WallNs`], [`Minter`].
+//!
+//! **Laws.**
+//! 1. A [`RepoPath`] is relative, has no `.` or `..` component and survives its text form byte for byte
+//!    (`path::tests::a_repo_path_survives_its_text_form`).
+//! 2. The same seed mints the same ids (`id::tests::the_same_seed_mints_the_same_ids`).
+//!
+//! **Uses.** Nothing.
+//!
+//! **Not here.** Reading a clock or drawing randomness (`host` does, and hands the values in).
+
+mod id;
+mod path;
+mod time;
+
+pub use id::{
+    AgentId, AskId, BlobId, CallId, CommandId, CommentId, Digest, HunkId, Minter, ObservationNo, ProxyId,
+    RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,
+};
+pub use path::{PathError, RepoPath, Roots};
+pub use time::{Tick, WallNs};

@@ -1,0 +1,38 @@
+//! Instants. Nothing here reads a clock.
+
+use serde::{Deserialize, Serialize};
+
+/// A point on the wall clock, in nanoseconds since the Unix epoch.
+///
+/// Comparable with a file's `mtime` and `ctime`, and across processes of one machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct WallNs(pub i64);
+
+impl WallNs {
+    /// Returns the instant `ms` milliseconds later (earlier when negative), saturating.
+    #[must_use]
+    pub fn plus_ms(self, ms: i64) -> Self {
+        Self(self.0.saturating_add(ms.saturating_mul(1_000_000)))
+    }
+}
+
+/// One reading of both clocks, handed to the engine with every input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tick {
+    /// Monotonic nanoseconds since the process started; deadlines are made of these.
+    pub mono: u64,
+    /// Wall clock; shown to people and compared with file times.
+    pub wall: WallNs,
+}
+
+impl Tick {
+    /// Returns this tick moved `ms` milliseconds ahead on both clocks.
+    #[must_use]
+    pub fn plus_ms(self, ms: u32) -> Self {
+        Self {
+            mono: self.mono.saturating_add(u64::from(ms) * 1_000_000),
+            wall: self.wall.plus_ms(i64::from(ms)),
+        }
+    }
+}

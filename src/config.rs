@@ -1,0 +1,1 @@
+//! TOML text (what was written) → `Config` (what it means); defaults in one table. Parses, never reads a file.

@@ -1,0 +1,123 @@
+//! Everything that can happen to the engine.
+
+use crate::base::{AskId, RootId, SessionKey};
+use crate::ledger::{Gap, Listing, Observation, Record, RevertFile, RevertOutcome, RootHeader};
+use crate::review::Asked;
+use bytes::Bytes;
+
+/// Something that happened. Wrong input is data, never an error.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Input {
+    /// A whole line came from the editor, with its terminator as it was.
+    FromEditor(Bytes),
+    /// A whole line came from the agent, with its terminator as it was.
+    FromAgent(Bytes),
+    /// The editor closed its end.
+    EditorClosed,
+    /// The agent is gone, after all its output was handed in.
+    AgentExited {
+        /// Its exit code, 128+n for signal n.
+        code: i32,
+        /// The end of its stderr, at most 64 KiB.
+        stderr_tail: String,
+    },
+    /// The agent could not be started.
+    AgentNotStarted {
+        /// The command, as the person wrote it.
+        command: String,
+        /// Why.
+        reason: String,
+        /// 127 not found, 126 not executable.
+        code: i32,
+    },
+    /// Roots were resolved for the directories of a session.
+    RootsOpened {
+        /// The action it answers.
+        ask: AskId,
+        /// One result per directory asked for.
+        roots: Vec<OpenedRoot>,
+        /// True when nothing can be recorded for this session (no state directory, not writable).
+        unrecorded: Option<String>,
+        /// What earlier processes wrote in the session's ledger, when it exists.
+        history: Vec<Record>,
+    },
+    /// A root was observed, or could not be. Records of other processes come first.
+    Observed {
+        /// The action it answers.
+        ask: AskId,
+        /// The root.
+        root: RootId,
+        /// Chain records that other processes appended since the last look, in order.
+        foreign: Vec<Record>,
+        /// The new link (already appended to the chain), or the gap (likewise).
+        outcome: Result<Observation, Gap>,
+    },
+    /// A listing was computed.
+    Viewed {
+        /// The action it answers.
+        ask: AskId,
+        /// The listing, or what went wrong.
+        listing: Result<Box<Listing>, String>,
+    },
+    /// The files of a revert were prepared: contents stored, temporary names drawn; nothing in the worktree changed.
+    Prepared {
+        /// The action it answers.
+        ask: AskId,
+        /// Per file: the step, or why it is refused.
+        files: Vec<Result<RevertFile, RevertOutcome>>,
+    },
+    /// A revert was carried out, file by file.
+    Restored {
+        /// The action it answers.
+        ask: AskId,
+        /// How each file ended.
+        files: Vec<RevertOutcome>,
+    },
+    /// Somebody asked something.
+    Asked {
+        /// Quoted in the reply.
+        ask: AskId,
+        /// What.
+        asked: Asked,
+    },
+    /// A blame, diff or other content answer was computed by the host.
+    Answered {
+        /// The action it answers.
+        ask: AskId,
+        /// The answer.
+        answer: crate::review::Answer,
+    },
+    /// An append failed; recording is incomplete from here on.
+    AppendFailed {
+        /// The session or root that is incomplete.
+        log: crate::ledger::Log,
+        /// Why, for people.
+        reason: String,
+    },
+    /// A deadline may have passed.
+    Woken,
+    /// A signal of ours: hang-up, interrupt or terminate. The host has passed it on.
+    Signal(&'static str),
+}
+
+/// One directory of a session, resolved.
+#[derive(Clone, Debug)]
+pub struct OpenedRoot {
+    /// The directory that was asked for.
+    pub directory: String,
+    /// Its root, or why it is not tracked.
+    pub root: Result<RootHeader, String>,
+    /// The canonical absolute path of the root (bytes), when there is one.
+    pub top: Vec<u8>,
+    /// `watch`, `hybrid` or `walk`.
+    pub observing: &'static str,
+    /// What the root's chain held already, in order, when this process first opened it.
+    pub history: Vec<Record>,
+    /// What replay of the chain had to skip.
+    pub skips: Vec<crate::ledger::Skip>,
+}
+
+/// What an opened session is called on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionName(pub SessionKey);

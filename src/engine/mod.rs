@@ -1,0 +1,13 @@
+//! **Job.** The one machine: what happened goes in, what shall be done comes out, and nothing else is touched.
+//!
+//! **Words.** [`Input`], [`Action`], [`Leg`].
+//!
+//! **Uses.** Every room above it; the world never.
+//!
+//! **Not here.** Performing actions (`host`).
+
+mod action;
+mod input;
+
+pub use action::{Action, Durability, Leg, Level, Notice};
+pub use input::{Input, OpenedRoot, SessionName};

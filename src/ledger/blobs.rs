@@ -1,0 +1,10 @@
+//! Content by id. Reading content is allowed in pure rooms; reading the world is not.
+
+use crate::base::BlobId;
+use std::sync::Arc;
+
+/// Where bytes are found by their git blob id.
+pub trait Blobs {
+    /// Returns the bytes of `blob`; `None` when they are not kept (withheld, too big, at the cap, or lost).
+    fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>>;
+}

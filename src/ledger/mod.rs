@@ -1,0 +1,44 @@
+//! **Job.** What happened to the files, and what a person decided about it: facts that are only ever appended, and answers computed from them.
+//!
+//! **Words.** [`Event`] and [`Record`], [`Ledger`], [`Observation`], [`Window`], [`Claim`], [`Credit`], [`Hunk`], [`Decision`], [`Listing`].
+//!
+//! **Laws.**
+//! 1. [`Ledger::apply`] is the only writer, and replay equals live state (`laws::recovery`).
+//! 2. Every changed line has exactly one credit; without evidence it names no call (`laws::attribution_partitions`).
+//! 3. Accepting changes no byte; rejecting all restores the base (`laws::decisions`).
+//!
+//! **Uses.** `base`, `diff`.
+//!
+//! **Not here.** Reading or writing files and journals (`store`); deciding what to ask or tell the agent (`review`).
+
+mod blobs;
+mod claim;
+mod comment;
+mod decision;
+mod event;
+mod observation;
+mod shape;
+mod view;
+mod window;
+
+pub use blobs::Blobs;
+pub use claim::{Claim, ClaimBody, ClaimText, Source};
+pub use comment::Comment;
+pub use decision::{
+    ByteEdit, Command, Decision, FilePlan, LineRange, Method, RevertFile, RevertIntent, RevertOutcome,
+    RevertResult, ReviewState, Verb, Wanted,
+};
+pub use event::{
+    Actor, Channel, Event, Log, RECORD_VERSION, Record, RootHeader, RootKind, SessionHeader, Who,
+};
+pub use observation::{Change, Content, FileState, Flags, Gap, Mode, Observation, Why};
+pub use shape::{
+    AuthorLinesShape, BlameLineShape, BlameShape, CallRefShape, CommentShape, DecidedShape, DegradedShape,
+    EntryShape, EvidenceShape, GateShape, HistoryShape, HunkShape, IntegrityShape, ItemShape, ListingShape,
+    NameShape, PolicyShape, QueueShape, RangeShape, RootShape, ShownShape, StatusShape, SupersededShape,
+};
+pub use view::{
+    AuthorLines, BlameLine, CallKey, CallRow, CommentView, Credit, Entry, Grade, Hunk, Listing, Loss,
+    OtherSession, RootRow, Side, Skip,
+};
+pub use window::{Bound, CallFacts, Closing, Hi, Purpose, ToolKind, Window};

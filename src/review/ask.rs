@@ -1,0 +1,239 @@
+//! What a person, or a program for a person, can ask of a session, and what comes back.
+
+use crate::base::{Digest, SessionKey};
+use crate::ledger::{
+    Actor, BlameShape, CommentShape, DecidedShape, DegradedShape, ListingShape, ShownShape, StatusShape,
+};
+use serde::{Deserialize, Serialize};
+
+/// An ask with who asks it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The session it is about.
+    pub session: SessionKey,
+    /// Who asks, and through which door.
+    pub actor: Actor,
+    /// Whether this asker may decide; the host checks peer credentials and ancestry (approvals.md §9).
+    pub may_decide: bool,
+    /// What is asked.
+    pub ask: Ask,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "ask")]
+pub enum Ask {
+    /// The policy in force, the queue's size, what is degraded.
+    Status,
+    /// The queue; of some paths only, when any are given.
+    Hunks {
+        /// Paths or directories, relative to a root or absolute.
+        paths: Vec<String>,
+    },
+    /// One hunk, explained.
+    Show {
+        /// An id or a unique prefix.
+        id: String,
+    },
+    /// Accept or reject.
+    Decide(Decide),
+    /// Take the last decision command back.
+    Undo,
+    /// Make it true again.
+    Redo,
+    /// Comment on lines.
+    Comment {
+        /// Relative to a root, or absolute.
+        path: String,
+        /// 1-based, inclusive.
+        line_start: u32,
+        /// 1-based, inclusive; the same line when absent.
+        line_end: Option<u32>,
+        /// What it says.
+        body: String,
+    },
+    /// Settle a comment.
+    Resolve {
+        /// Its id.
+        comment: String,
+    },
+    /// Take the worktree as it stands as the new base.
+    Rebase {
+        /// One root, by path; all when absent.
+        root: Option<String>,
+    },
+    /// What the agent will be told with the next prompt.
+    Note,
+    /// The composed diff as a git patch.
+    Diff {
+        /// What of it.
+        selector: Selector,
+    },
+    /// Who wrote each line of a file.
+    Blame {
+        /// Relative to a root, or absolute.
+        path: String,
+    },
+}
+
+impl Ask {
+    /// Says whether it changes a decision, a base or a comment's state: agents' own descendants may not.
+    pub fn decides(&self) -> bool {
+        match self {
+            Self::Decide(_) | Self::Undo | Self::Redo | Self::Rebase { .. } | Self::Resolve { .. } => true,
+            Self::Status
+            | Self::Hunks { .. }
+            | Self::Show { .. }
+            | Self::Comment { .. }
+            | Self::Note
+            | Self::Diff { .. }
+            | Self::Blame { .. } => false,
+        }
+    }
+}
+
+/// An accept or reject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decide {
+    /// True for a reject, false for an accept.
+    pub verb: DecideVerb,
+    /// Of what.
+    pub selector: Selector,
+    /// The person's words for the agent.
+    pub reason: Option<String>,
+    /// What the hunk looked like to the person; a mismatch is stale. With a single id only.
+    pub digest: Option<Digest>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Reject in-turn and contested hunks too.
+    pub force: bool,
+    /// Do not wait for the end of a running turn.
+    pub now: bool,
+}
+
+/// Accept or reject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecideVerb {
+    /// Keep; writes no file.
+    Accept,
+    /// Put back on disk.
+    Reject,
+}
+
+/// Which hunks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "by", content = "of")]
+pub enum Selector {
+    /// By id or unique prefix.
+    Ids(Vec<String>),
+    /// By path: a file or a directory.
+    File(String),
+    /// By tool call id.
+    Call(String),
+    /// By turn.
+    Turn(u32),
+    /// All.
+    All,
+}
+
+/// What comes back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "answer", content = "value")]
+pub enum Answer {
+    /// To `Status`.
+    Status(StatusShape),
+    /// To `Hunks`.
+    Listing(ListingShape),
+    /// To `Show`.
+    Shown(Box<ShownShape>),
+    /// To `Decide`, `Undo`, `Redo`.
+    Decided(DecidedShape),
+    /// To `Comment`.
+    Commented(CommentShape),
+    /// To `Resolve`.
+    Resolved(CommentShape),
+    /// To `Rebase`.
+    Rebased(Vec<DegradedShape>),
+    /// To `Note`: the text, when there is one.
+    Note(Option<String>),
+    /// To `Diff`: a git patch, base64 when it is not UTF-8.
+    Diff(PatchText),
+    /// To `Blame`.
+    Blame(BlameShape),
+    /// Instead of any of these.
+    Problem(Problem),
+}
+
+/// The text of a patch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PatchText {
+    /// The exact bytes, as UTF-8 or as base64.
+    pub text: String,
+    /// True when `text` is base64.
+    pub base64: bool,
+}
+
+/// Why something could not be done, for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Problem {
+    /// Whose matter it is.
+    pub kind: ProblemKind,
+    /// One sentence.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// Makes a problem without a hint.
+    pub fn new(kind: ProblemKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: None }
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Whose matter a problem is. Mapped in one table to exit codes, JSON-RPC errors and HTTP status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProblemKind {
+    /// The asker's: unknown hunk, ambiguous path, wrong usage.
+    User,
+    /// The configuration's.
+    Config,
+    /// The agent's.
+    Agent,
+    /// Stale, mixed, external, out of scope, refused.
+    Conflict,
+    /// A base or journal that cannot be trusted.
+    Degraded,
+    /// Ours.
+    Internal,
+}
+
+impl ProblemKind {
+    /// Returns the exit code of a command that ends with this.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::User | Self::Config => 2,
+            Self::Conflict => 3,
+            Self::Degraded => 4,
+            Self::Agent | Self::Internal => 5,
+        }
+    }
+
+    /// Returns the JSON-RPC error code: −32602 for what the caller can fix, −32603 for what it cannot.
+    pub fn rpc_code(self) -> i32 {
+        match self {
+            Self::User | Self::Config | Self::Conflict => -32602,
+            Self::Degraded | Self::Agent | Self::Internal => -32603,
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! **Job.** Which request a response answers, and what waits for what, per direction.
+//!
+//! **Uses.** base, wire.
