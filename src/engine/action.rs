@@ -65,14 +65,7 @@ pub enum Action {
         /// Paths that must be read even if ignore rules cover them: a call named them.
         named: Vec<RepoPath>,
     },
-    /// Compute the listing of a session from a snapshot of the ledger.
-    View {
-        /// Quoted in the answer.
-        ask: AskId,
-        /// The session.
-        session: SessionKey,
-    },
-    /// Answer an ask that needs content (show, diff, blame, comment anchoring) from a snapshot of the ledger.
+    /// Compute an ask (listing, show, decision plan, undo, comment, diff, blame) from a snapshot of the ledger.
     Compute {
         /// Quoted in the answer.
         ask: AskId,

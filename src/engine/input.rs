@@ -1,8 +1,8 @@
 //! Everything that can happen to the engine.
 
 use crate::base::{AskId, RootId, SessionKey};
-use crate::ledger::{Gap, Listing, Observation, Record, RevertFile, RevertOutcome, RootHeader};
-use crate::review::Asked;
+use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader};
+use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
 /// Something that happened. Wrong input is data, never an error.
@@ -53,12 +53,12 @@ pub enum Input {
         /// The new link (already appended to the chain), or the gap (likewise).
         outcome: Result<Observation, Gap>,
     },
-    /// A listing was computed.
-    Viewed {
+    /// An ask was computed from a snapshot of the ledger.
+    Computed {
         /// The action it answers.
         ask: AskId,
-        /// The listing, or what went wrong.
-        listing: Result<Box<Listing>, String>,
+        /// What came out.
+        computed: Computed,
     },
     /// The files of a revert were prepared: contents stored, temporary names drawn; nothing in the worktree changed.
     Prepared {
@@ -80,13 +80,6 @@ pub enum Input {
         ask: AskId,
         /// What.
         asked: Asked,
-    },
-    /// A blame, diff or other content answer was computed by the host.
-    Answered {
-        /// The action it answers.
-        ask: AskId,
-        /// The answer.
-        answer: crate::review::Answer,
     },
     /// An append failed; recording is incomplete from here on.
     AppendFailed {

@@ -8,6 +8,8 @@
 
 mod action;
 mod input;
+mod step;
 
 pub use action::{Action, Durability, Leg, Level, Notice};
 pub use input::{Input, OpenedRoot, SessionName};
+pub use step::{Engine, Setup};

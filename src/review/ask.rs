@@ -2,7 +2,8 @@
 
 use crate::base::{Digest, SessionKey};
 use crate::ledger::{
-    Actor, BlameShape, CommentShape, DecidedShape, DegradedShape, ListingShape, ShownShape, StatusShape,
+    Actor, BlameShape, CommentShape, DecidedShape, Decision, DegradedShape, FilePlan, ItemShape,
+    ListingShape, ShownShape, StatusShape, Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -101,8 +102,8 @@ pub struct Decide {
     pub selector: Selector,
     /// The person's words for the agent.
     pub reason: Option<String>,
-    /// What the hunk looked like to the person; a mismatch is stale. With a single id only.
-    pub digest: Option<Digest>,
+    /// What the hunks looked like to the person: a selected hunk whose digest is not among these is stale. Empty: not checked.
+    pub digests: Vec<Digest>,
     /// Only say what would be done.
     pub dry_run: bool,
     /// Reject in-turn and contested hunks too.
@@ -163,6 +164,39 @@ pub enum Answer {
     Blame(BlameShape),
     /// Instead of any of these.
     Problem(Problem),
+}
+
+/// What the host computes for the engine from a snapshot of the ledger and the contents it names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Computed {
+    /// The answer, complete but for what only the engine knows (gate, policy).
+    Answer(Answer),
+    /// To `Comment`: the comment with its anchor, to be journaled.
+    Comment(Box<crate::ledger::Comment>),
+    /// To `Decide`, `Undo`, `Redo`: what to do.
+    Plan(Box<Plan>),
+}
+
+/// What a decision command would do: made from one listing, carried out by the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What the command is.
+    pub verb: Verb,
+    /// The files to change on disk; empty for an accept.
+    pub files: Vec<FilePlan>,
+    /// The selected items.
+    pub items: Vec<PlannedItem>,
+    /// What the selector left alone, with the reason.
+    pub left: Vec<ItemShape>,
+}
+
+/// One selected item of a plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlannedItem {
+    /// What will be recorded when it succeeds; `left` is filled in from the outcome of its file.
+    pub decision: Decision,
+    /// Why it is refused, when it is.
+    pub refused: Option<String>,
 }
 
 /// The text of a patch.

@@ -8,4 +8,7 @@
 
 mod ask;
 
-pub use ask::{Answer, Ask, Asked, Decide, DecideVerb, PatchText, Problem, ProblemKind, Selector};
+pub use ask::{
+    Answer, Ask, Asked, Computed, Decide, DecideVerb, PatchText, Plan, PlannedItem, Problem, ProblemKind,
+    Selector,
+};

@@ -1,0 +1,47 @@
+//! The visible pipeline.
+
+use crate::base::{Minter, ProxyId, Tick};
+use crate::engine::{Action, Input};
+
+/// What the host tells a new engine about itself.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// This process.
+    pub proxy: ProxyId,
+    /// Its process id.
+    pub pid: u32,
+    /// Eight random hex digits, or a test's choice: the seed of all ids we mint.
+    pub seed: String,
+    /// The agent's program, as its name until it says another.
+    pub program: String,
+}
+
+/// The one machine.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    setup: Setup,
+    minter: Minter,
+}
+
+impl Engine {
+    /// Starts a machine to which nothing has happened.
+    pub fn new(setup: Setup) -> Self {
+        let minter = Minter::new(setup.seed.clone());
+        Self { setup, minter }
+    }
+
+    /// Takes in what happened at `now`, and says what shall be done, in order.
+    pub fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
+        let _ = (now, &self.setup, &self.minter);
+        match input {
+            Input::FromEditor(bytes) => vec![Action::Send { leg: crate::engine::Leg::Agent, bytes }],
+            Input::FromAgent(bytes) => vec![Action::Send { leg: crate::engine::Leg::Editor, bytes }],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns when [`Input::Woken`] is due.
+    pub fn deadline(&self) -> Option<Tick> {
+        None
+    }
+}
