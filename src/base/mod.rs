@@ -1,7 +1,7 @@
 //! **Job.** The words every other room speaks: identities, paths and instants, as types that cannot be confused.
 //!
 //! **Words.** [`SessionId`] and [`SessionKey`], [`RootId`], [`CallId`], [`BlobId`], [`TreeId`], [`HunkId`],
-//! [`RepoPath`], [`Roots`], [`Tick`], [`WallNs`], [`Minter`].
+//! [`RepoPath`], [`Roots`], [`Leg`], [`Tick`], [`WallNs`], [`Minter`].
 //!
 //! **Laws.**
 //! 1. A [`RepoPath`] is relative, has no `.` or `..` component and survives its text form byte for byte
@@ -13,6 +13,7 @@
 //! **Not here.** Reading a clock or drawing randomness (`host` does, and hands the values in).
 
 mod id;
+mod leg;
 mod path;
 mod time;
 
@@ -20,5 +21,6 @@ pub use id::{
     AgentId, AskId, BlobId, CallId, CommandId, CommentId, Digest, HunkId, Minter, ObservationNo, ProxyId,
     RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,
 };
+pub use leg::Leg;
 pub use path::{PathError, RepoPath, Roots};
 pub use time::{Tick, WallNs};

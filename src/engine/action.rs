@@ -1,28 +1,9 @@
 //! Everything the engine can cause, as one ordered list.
 
-use crate::base::{AskId, RepoPath, RootId, SessionKey};
+use crate::base::{AskId, Leg, RepoPath, RootId, SessionKey};
 use crate::ledger::{FilePlan, Log, Record, RevertFile, Why};
 use crate::review::{Answer, Ask};
 use bytes::Bytes;
-
-/// One of the two peers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Leg {
-    /// The editor's side.
-    Editor,
-    /// The agent's side.
-    Agent,
-}
-
-impl Leg {
-    /// Returns the other one.
-    pub fn other(self) -> Self {
-        match self {
-            Self::Editor => Self::Agent,
-            Self::Agent => Self::Editor,
-        }
-    }
-}
 
 /// Something to do. Sends and appends of one list are performed one after the other; the rest is *started* in that order
 /// and answers as an [`Input`](crate::engine::Input) that quotes the [`AskId`].

@@ -10,6 +10,7 @@ mod action;
 mod input;
 mod step;
 
-pub use action::{Action, Durability, Leg, Level, Notice};
+pub use crate::base::Leg;
+pub use action::{Action, Durability, Level, Notice};
 pub use input::{Input, OpenedRoot, SessionName};
 pub use step::{Engine, Setup};
