@@ -108,8 +108,8 @@ impl LineRange {
 /// A revert that was begun: written and synced before the first byte of the worktree changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RevertIntent {
-    /// The decision command it serves.
-    pub command: CommandId,
+    /// The decision command it serves, as it will be recorded when every file succeeds: recovery completes it.
+    pub command: Command,
     /// One step per file; atomic per file, not across files.
     pub files: Vec<RevertFile>,
 }

@@ -39,7 +39,7 @@ pub enum Event {
     Observed(Observation),
     /// A look that failed.
     Gap(Gap),
-    /// Something could write from now on.
+    /// Something could write from now on. Said again of a window, it sharpens its opening (`opened`, `lo`) or names its call.
     WindowOpened(Window),
     /// More is known of a call.
     WindowRefined {

@@ -1,6 +1,7 @@
 //! When which call could have written.
 
-use crate::base::{CallId, ProxyId, SessionKey, TurnNo, WallNs, WindowId};
+use crate::base::{CallId, ProxyId, RepoPath, SessionKey, TurnNo, WallNs, WindowId};
+use crate::ledger::ClaimText;
 use serde::{Deserialize, Serialize};
 
 /// The time in which something we know of could have written beneath a root.
@@ -38,6 +39,10 @@ pub enum Purpose {
     FsWrite {
         /// The call that claims the path.
         call: Option<CallId>,
+        /// The path that is written.
+        path: RepoPath,
+        /// The whole file, as it passed through us.
+        content: ClaimText,
     },
     /// A client terminal.
     Terminal {
