@@ -1,1 +1,756 @@
-//! TOML text (what was written) → `Config` (what it means); defaults in one table. Parses, never reads a file.
+//! TOML text (what was written) → [`Config`] (what it means); defaults in one table. Parses, never reads a file.
+//!
+//! **Laws.**
+//! 1. `proxy-config.example.toml` names every key, and means the defaults (`surfaces::the_example_configuration_means_the_defaults`).
+//! 2. An unknown key is an error that names file, line and the nearest key (`tests::an_unknown_key_names_its_line_and_its_neighbour`).
+//! 3. A project file can only tighten (`tests::a_project_file_only_tightens`).
+//! 4. A key that does nothing yet is named aloud when it is given another value than its default
+//!    (`tests::a_key_without_effect_is_named`).
+
+use std::collections::{BTreeMap, BTreeSet};
+use toml::de::{DeTable, DeValue};
+
+/// What a configuration means, every default filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Whether requests are only recorded or also judged.
+    pub approvals: Approvals,
+    /// What happens to a question that nobody can be asked.
+    pub defer: Defer,
+    /// What happens to a judged request whose record cannot be written.
+    pub on_record_failure: OnRecordFailure,
+    /// The review at a turn's end.
+    pub review: Review,
+    /// The messages on which a write waits while its file has unreviewed hunks.
+    pub hold: BTreeSet<Holdable>,
+    /// Agent (or `*`) → mode id → what the mode means.
+    pub modes: BTreeMap<String, BTreeMap<String, Mode>>,
+    /// The store of trees and journals.
+    pub store: Store,
+    /// File name patterns whose content is never kept or shown, beside the built-in ones.
+    pub withhold: BTreeSet<String>,
+    /// Our own log.
+    pub log: Log,
+    /// What was accepted and has no effect, or was ignored: one sentence each, for status and stderr.
+    pub warnings: Vec<String>,
+}
+
+/// `approvals`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Approvals {
+    /// Requests pass and are recorded.
+    Observe,
+    /// Requests are judged.
+    Enforce,
+}
+
+/// `defer`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Defer {
+    /// The request stays open until somebody answers it.
+    Hold,
+    /// It is denied.
+    Deny,
+}
+
+/// `on_record_failure`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OnRecordFailure {
+    /// Go on and say so.
+    Warn,
+    /// A decision that cannot be recorded is not made.
+    Deny,
+}
+
+/// `[review]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Review {
+    /// What happens when a turn ends with something to review.
+    pub at_turn_end: AtTurnEnd,
+    /// With `at_turn_end = "off"`: accept what the turn left, undoably.
+    pub auto_accept: bool,
+    /// How long an answer may be held for a review, in seconds.
+    pub max_hold_s: u64,
+    /// Clients, by the name they give, behind which no person sits.
+    pub headless_clients: BTreeSet<String>,
+    /// The slash command that we answer in the editor, without its slash; empty for none.
+    pub command: String,
+}
+
+/// `review.at_turn_end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AtTurnEnd {
+    /// Nothing is said.
+    Off,
+    /// A short summary as the agent's message.
+    Summary,
+    /// The review in the editor; a summary for as long as that is not built.
+    Ask,
+}
+
+/// A message that can be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holdable {
+    /// `session/request_permission`.
+    Permission,
+    /// `fs/write_text_file`.
+    Fs,
+    /// `terminal/create`.
+    Terminal,
+}
+
+/// What an agent's mode means to us (ledger.md §7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// Nothing is held or asked.
+    Plan,
+    /// Review after the turn.
+    Auto,
+    /// Review before a write, where that can be enforced.
+    Normal,
+}
+
+/// `[store]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    /// Bytes, over all roots.
+    pub max_size: u64,
+    /// Days after which a session that nobody holds is deleted; `None`: never.
+    pub keep_days: Option<u64>,
+}
+
+/// `[log]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// `error`, `warn`, `info`, `debug` or `trace`.
+    pub level: String,
+    /// A file to append to; stderr when absent.
+    pub file: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            approvals: Approvals::Observe,
+            defer: Defer::Hold,
+            on_record_failure: OnRecordFailure::Deny,
+            review: Review {
+                at_turn_end: AtTurnEnd::Summary,
+                auto_accept: false,
+                max_hold_s: 1800,
+                headless_clients: ["acpx".to_owned()].into(),
+                command: "hunkgate".to_owned(),
+            },
+            hold: BTreeSet::new(),
+            modes: BTreeMap::from([("*".to_owned(), default_modes())]),
+            store: Store { max_size: 10 << 30, keep_days: None },
+            withhold: BTreeSet::new(),
+            log: Log { level: "warn".to_owned(), file: None },
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// The mode ids that agents are known to use; any other id means [`Mode::Normal`].
+fn default_modes() -> BTreeMap<String, Mode> {
+    [
+        ("plan", Mode::Plan),
+        ("read-only", Mode::Plan),
+        ("default", Mode::Normal),
+        ("agent", Mode::Normal),
+        ("acceptEdits", Mode::Auto),
+        ("auto", Mode::Auto),
+        ("autoEdit", Mode::Auto),
+        ("agent-full-access", Mode::Auto),
+        ("bypassPermissions", Mode::Auto),
+        ("full-access", Mode::Auto),
+        ("yolo", Mode::Auto),
+    ]
+    .map(|(id, mode)| (id.to_owned(), mode))
+    .into()
+}
+
+/// A key, and what may be done with it.
+struct Key {
+    name: &'static str,
+    /// Whether it does something in this version.
+    effect: Effect,
+    /// What a project file may say.
+    project: Project,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    Now,
+    NotYet,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Project {
+    /// The stricter of both values holds.
+    Tightens,
+    /// Only the user's file may say it.
+    UserOnly,
+}
+
+const fn key(name: &'static str, effect: Effect, project: Project) -> Key {
+    Key { name, effect, project }
+}
+
+/// Every key with one value. `[modes."AGENT"]` and [`LATER_SECTIONS`] stand beside them.
+const KEYS: &[Key] = &[
+    key("approvals", Effect::NotYet, Project::UserOnly),
+    key("defer", Effect::NotYet, Project::Tightens),
+    key("on_record_failure", Effect::NotYet, Project::Tightens),
+    key("review.at_turn_end", Effect::Now, Project::Tightens),
+    key("review.auto_accept", Effect::NotYet, Project::Tightens),
+    key("review.max_hold_s", Effect::NotYet, Project::UserOnly),
+    key("review.headless_clients", Effect::NotYet, Project::UserOnly),
+    key("review.command", Effect::Now, Project::UserOnly),
+    key("gate.hold", Effect::NotYet, Project::Tightens),
+    key("store.max_size", Effect::NotYet, Project::UserOnly),
+    key("store.keep", Effect::NotYet, Project::UserOnly),
+    key("secrets.withhold", Effect::Now, Project::Tightens),
+    key("log.level", Effect::Now, Project::UserOnly),
+    key("log.file", Effect::Now, Project::UserOnly),
+];
+
+/// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
+const LATER_SECTIONS: &[&str] = &["permissions", "rule", "assessor", "observe", "reviews", "web", "mcp"];
+
+/// Why a configuration cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct ConfigError {
+    /// The file, as it was named to us.
+    pub file: String,
+    /// 1-based.
+    pub line: usize,
+    /// What is the matter.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// One file's settings, each with the line it stands on; nothing is filled in yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    file: String,
+    settings: Vec<Setting>,
+    modes: Vec<ModeSetting>,
+    sections: Vec<(&'static str, usize)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Setting {
+    name: &'static str,
+    line: usize,
+    value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ModeSetting {
+    agent: String,
+    id: String,
+    line: usize,
+    mode: Mode,
+}
+
+/// A value with its meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Value {
+    Approvals(Approvals),
+    Defer(Defer),
+    OnRecordFailure(OnRecordFailure),
+    AtTurnEnd(AtTurnEnd),
+    AutoAccept(bool),
+    MaxHold(u64),
+    Headless(BTreeSet<String>),
+    Command(String),
+    Hold(BTreeSet<Holdable>),
+    MaxSize(u64),
+    Keep(Option<u64>),
+    Withhold(BTreeSet<String>),
+    Level(String),
+    File(Option<String>),
+}
+
+impl Config {
+    /// Fills in what the user's file does not say, and lets the project's file tighten it.
+    pub fn of(user: Option<&Written>, project: Option<&Written>) -> Self {
+        let mut config = Self::default();
+        if let Some(written) = user {
+            config.take(written);
+        }
+        if let Some(written) = project {
+            config.tighten(written);
+        }
+        config
+    }
+
+    /// Returns what a mode of an agent means; an unknown id, or none, means [`Mode::Normal`].
+    pub fn mode(&self, agent: &str, id: Option<&str>) -> Mode {
+        let in_table = |agent: &str| Some(*self.modes.get(agent)?.get(id?)?);
+        in_table(agent).or_else(|| in_table("*")).unwrap_or(Mode::Normal)
+    }
+
+    /// Adds a sentence that a person should see.
+    pub fn warn(&mut self, warning: impl Into<String>) {
+        self.warnings.push(warning.into());
+    }
+
+    fn take(&mut self, written: &Written) {
+        for setting in &written.settings {
+            if setting.is_idle() && !self.already(&setting.value) {
+                self.warn(written.no_effect(setting.name, setting.line));
+            }
+            if setting.value == Value::AtTurnEnd(AtTurnEnd::Ask) {
+                self.warn(format!(
+                    "{}:{}: review.at_turn_end = \"ask\" behaves as \"summary\": this version has no review inside the editor",
+                    written.file, setting.line
+                ));
+            }
+            self.put(setting.value.clone());
+        }
+        for row in &written.modes {
+            self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
+        }
+        for (section, line) in &written.sections {
+            self.warn(written.no_effect(&format!("[{section}]"), *line));
+        }
+    }
+
+    fn tighten(&mut self, written: &Written) {
+        for setting in &written.settings {
+            if setting.is_idle() && !self.already(&setting.value) {
+                self.warn(written.no_effect(setting.name, setting.line));
+            }
+            match self.stricter(&setting.value) {
+                Some(value) if setting.key().project == Project::Tightens => self.put(value),
+                _ if self.already(&setting.value) => {}
+                _ => self.warn(written.ignored(setting.name, setting.line)),
+            }
+        }
+        for row in &written.modes {
+            if row.mode < self.mode(&row.agent, Some(&row.id)) {
+                self.warn(written.ignored(&format!("modes.\"{}\"", row.agent), row.line));
+            } else {
+                self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
+            }
+        }
+        for (section, line) in &written.sections {
+            self.warn(written.no_effect(&format!("[{section}]"), *line));
+        }
+    }
+
+    /// Returns the value that holds when a project asks for `value`, if that is at least as strict as what holds now.
+    fn stricter(&self, value: &Value) -> Option<Value> {
+        match value {
+            Value::Approvals(asked) => (*asked >= self.approvals).then(|| value.clone()),
+            Value::Defer(asked) => (*asked >= self.defer).then(|| value.clone()),
+            Value::OnRecordFailure(asked) => (*asked >= self.on_record_failure).then(|| value.clone()),
+            Value::AtTurnEnd(asked) => (*asked >= self.review.at_turn_end).then(|| value.clone()),
+            Value::AutoAccept(asked) => (!asked).then(|| value.clone()),
+            Value::Hold(asked) => Some(Value::Hold(self.hold.union(asked).copied().collect())),
+            Value::Withhold(asked) => Some(Value::Withhold(self.withhold.union(asked).cloned().collect())),
+            Value::MaxHold(_)
+            | Value::Headless(_)
+            | Value::Command(_)
+            | Value::MaxSize(_)
+            | Value::Keep(_)
+            | Value::Level(_)
+            | Value::File(_) => None,
+        }
+    }
+
+    fn already(&self, value: &Value) -> bool {
+        let mut copy = self.clone();
+        copy.put(value.clone());
+        copy == *self
+    }
+
+    fn put(&mut self, value: Value) {
+        match value {
+            Value::Approvals(value) => self.approvals = value,
+            Value::Defer(value) => self.defer = value,
+            Value::OnRecordFailure(value) => self.on_record_failure = value,
+            Value::AtTurnEnd(value) => self.review.at_turn_end = value,
+            Value::AutoAccept(value) => self.review.auto_accept = value,
+            Value::MaxHold(value) => self.review.max_hold_s = value,
+            Value::Headless(value) => self.review.headless_clients = value,
+            Value::Command(value) => self.review.command = value,
+            Value::Hold(value) => self.hold = value,
+            Value::MaxSize(value) => self.store.max_size = value,
+            Value::Keep(value) => self.store.keep_days = value,
+            Value::Withhold(value) => self.withhold = value,
+            Value::Level(value) => self.log.level = value,
+            Value::File(value) => self.log.file = value,
+        }
+    }
+}
+
+impl Setting {
+    fn key(&self) -> &'static Key {
+        KEYS.iter().find(|key| key.name == self.name).expect("because settings are made from the table")
+    }
+
+    fn is_idle(&self) -> bool {
+        self.key().effect == Effect::NotYet
+    }
+}
+
+impl Written {
+    /// Reads one file's text; `file` is only quoted in messages.
+    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
+        let reader = Reader { file, text };
+        let document = DeTable::parse(text).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            reader.error(at, error.message().to_owned(), None)
+        })?;
+        let mut written =
+            Self { file: file.to_owned(), settings: Vec::new(), modes: Vec::new(), sections: Vec::new() };
+        reader.table("", document.get_ref(), &mut written)?;
+        Ok(written)
+    }
+
+    /// Returns the names of all keys, as they are written, in the order of the documentation.
+    pub fn key_names() -> impl Iterator<Item = &'static str> {
+        KEYS.iter().map(|key| key.name)
+    }
+
+    /// Returns the sections that are accepted and have no effect in this version.
+    pub fn later_sections() -> &'static [&'static str] {
+        LATER_SECTIONS
+    }
+
+    /// Returns the keys that are accepted and have no effect in this version.
+    pub fn later_keys() -> impl Iterator<Item = &'static str> {
+        KEYS.iter().filter(|key| key.effect == Effect::NotYet).map(|key| key.name)
+    }
+
+    fn no_effect(&self, name: &str, line: usize) -> String {
+        format!("{}:{line}: {name} has no effect in this version", self.file)
+    }
+
+    fn ignored(&self, name: &str, line: usize) -> String {
+        format!("{}:{line}: {name} is ignored: a project file can only tighten", self.file)
+    }
+}
+
+/// One file being read.
+#[derive(Clone, Copy)]
+struct Reader<'t> {
+    file: &'t str,
+    text: &'t str,
+}
+
+impl Reader<'_> {
+    fn table(self, prefix: &str, table: &DeTable<'_>, written: &mut Written) -> Result<(), ConfigError> {
+        for (name, value) in table {
+            let at = name.span().start;
+            let path = if prefix.is_empty() {
+                name.get_ref().to_string()
+            } else {
+                format!("{prefix}.{}", name.get_ref())
+            };
+            let later = LATER_SECTIONS.iter().find(|section| prefix.is_empty() && **section == path);
+            if let Some(section) = later {
+                written.sections.push((section, self.line(at)));
+            } else if path == "modes" {
+                self.modes(value.get_ref(), at, written)?;
+            } else if let Some(key) = KEYS.iter().find(|key| key.name == path) {
+                let value = self.value(key.name, at, value.get_ref())?;
+                written.settings.push(Setting { name: key.name, line: self.line(at), value });
+            } else if let (Some(inner), true) = (value.get_ref().as_table(), is_section(&path)) {
+                self.table(&path, inner, written)?;
+            } else {
+                return Err(self.unknown(at, &path));
+            }
+        }
+        Ok(())
+    }
+
+    fn modes(self, agents: &DeValue<'_>, at: usize, written: &mut Written) -> Result<(), ConfigError> {
+        let agents = agents.as_table().ok_or_else(|| self.wrong(at, "modes", "a table per agent"))?;
+        for (agent, rows) in agents {
+            let at = agent.span().start;
+            let rows =
+                rows.get_ref().as_table().ok_or_else(|| self.wrong(at, "modes", "a table per agent"))?;
+            for (id, mode) in rows {
+                let at = id.span().start;
+                let words = [("plan", Mode::Plan), ("normal", Mode::Normal), ("auto", Mode::Auto)];
+                let mode = self.word(id.get_ref(), at, mode.get_ref(), &words)?;
+                written.modes.push(ModeSetting {
+                    agent: agent.get_ref().to_string(),
+                    id: id.get_ref().to_string(),
+                    line: self.line(at),
+                    mode,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn value(self, name: &'static str, at: usize, value: &DeValue<'_>) -> Result<Value, ConfigError> {
+        Ok(match name {
+            "approvals" => Value::Approvals(self.word(
+                name,
+                at,
+                value,
+                &[("observe", Approvals::Observe), ("enforce", Approvals::Enforce)],
+            )?),
+            "defer" => {
+                Value::Defer(self.word(name, at, value, &[("hold", Defer::Hold), ("deny", Defer::Deny)])?)
+            }
+            "on_record_failure" => Value::OnRecordFailure(self.word(
+                name,
+                at,
+                value,
+                &[("warn", OnRecordFailure::Warn), ("deny", OnRecordFailure::Deny)],
+            )?),
+            "review.at_turn_end" => Value::AtTurnEnd(self.word(
+                name,
+                at,
+                value,
+                &[("summary", AtTurnEnd::Summary), ("off", AtTurnEnd::Off), ("ask", AtTurnEnd::Ask)],
+            )?),
+            "review.auto_accept" => {
+                Value::AutoAccept(value.as_bool().ok_or_else(|| self.wrong(at, name, "true or false"))?)
+            }
+            "review.max_hold_s" => Value::MaxHold(self.number(name, at, value)?),
+            "review.headless_clients" => Value::Headless(self.strings(name, at, value)?),
+            "review.command" => Value::Command(self.command(name, at, value)?),
+            "gate.hold" => Value::Hold(self.holds(name, at, value)?),
+            "store.max_size" => Value::MaxSize(self.size(name, at, value)?),
+            "store.keep" => Value::Keep(self.days(name, at, value)?),
+            "secrets.withhold" => Value::Withhold(self.strings(name, at, value)?),
+            "log.level" => {
+                let words = ["error", "warn", "info", "debug", "trace"].map(|word| (word, word.to_owned()));
+                Value::Level(self.word(name, at, value, &words)?)
+            }
+            "log.file" => {
+                let path = self.string(name, at, value)?;
+                Value::File((!path.is_empty()).then(|| path.to_owned()))
+            }
+            other => return Err(self.unknown(at, other)),
+        })
+    }
+
+    fn word<T: Clone>(
+        self,
+        name: &str,
+        at: usize,
+        value: &DeValue<'_>,
+        words: &[(&str, T)],
+    ) -> Result<T, ConfigError> {
+        let given = value.as_str();
+        let found = words.iter().find(|(word, _)| Some(*word) == given);
+        found.map(|(_, meaning)| meaning.clone()).ok_or_else(|| {
+            let all: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+            self.wrong(at, name, &all.join(" or "))
+        })
+    }
+
+    fn string<'v>(self, name: &str, at: usize, value: &'v DeValue<'_>) -> Result<&'v str, ConfigError> {
+        value.as_str().ok_or_else(|| self.wrong(at, name, "a string"))
+    }
+
+    fn strings(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<BTreeSet<String>, ConfigError> {
+        let wrong = || self.wrong(at, name, "a list of strings");
+        let items = value.as_array().ok_or_else(wrong)?;
+        items.iter().map(|item| item.get_ref().as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+    }
+
+    fn number(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<u64, ConfigError> {
+        let integer = value.as_integer().filter(|integer| integer.radix() == 10);
+        integer
+            .and_then(|integer| integer.as_str().replace('_', "").parse().ok())
+            .ok_or_else(|| self.wrong(at, name, "a whole number"))
+    }
+
+    fn holds(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<BTreeSet<Holdable>, ConfigError> {
+        let all = "a list of \"permission\", \"fs\", \"terminal\"";
+        let meaning = |word: String| match word.as_str() {
+            "permission" => Ok(Holdable::Permission),
+            "fs" => Ok(Holdable::Fs),
+            "terminal" => Ok(Holdable::Terminal),
+            _ => Err(self.wrong(at, name, all)),
+        };
+        self.strings(name, at, value)?.into_iter().map(meaning).collect()
+    }
+
+    fn command(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<String, ConfigError> {
+        let word = self.string(name, at, value)?.trim_start_matches('/');
+        if word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':')) {
+            return Ok(word.to_owned());
+        }
+        Err(self.wrong(at, name, "one word of letters, digits, - and _"))
+    }
+
+    fn size(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<u64, ConfigError> {
+        if value.is_integer() {
+            return self.number(name, at, value);
+        }
+        let wrong = || self.wrong(at, name, "a size such as \"10GiB\"");
+        let text = value.as_str().ok_or_else(wrong)?;
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == ' ');
+        let shift = match text[digits.len()..].trim() {
+            "" | "B" => 0,
+            "KiB" => 10,
+            "MiB" => 20,
+            "GiB" => 30,
+            "TiB" => 40,
+            _ => return Err(wrong()),
+        };
+        digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift)).ok_or_else(wrong)
+    }
+
+    fn days(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<Option<u64>, ConfigError> {
+        let wrong = || self.wrong(at, name, "\"forever\" or a number of days such as \"30d\"");
+        match value.as_str().ok_or_else(wrong)? {
+            "forever" => Ok(None),
+            text => text.strip_suffix('d').and_then(|days| days.parse().ok()).map(Some).ok_or_else(wrong),
+        }
+    }
+
+    fn wrong(self, at: usize, name: &str, wanted: &str) -> ConfigError {
+        self.error(at, format!("{name} must be {wanted}"), None)
+    }
+
+    fn unknown(self, at: usize, path: &str) -> ConfigError {
+        let hint = nearest(path).map(|near| format!("did you mean {near}?"));
+        self.error(at, format!("unknown key {path}"), hint)
+    }
+
+    fn error(self, at: usize, message: String, hint: Option<String>) -> ConfigError {
+        ConfigError { file: self.file.to_owned(), line: self.line(at), message, hint }
+    }
+
+    fn line(self, at: usize) -> usize {
+        self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+    }
+}
+
+fn is_section(path: &str) -> bool {
+    KEYS.iter().any(|key| key.name.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// Returns the key or section that is written most like `path`, if any is close.
+fn nearest(path: &str) -> Option<&'static str> {
+    let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
+    let distance = |name: &'static str| edits(path, name).min(edits(path, last(name)) + 1);
+    let names = KEYS.iter().map(|key| key.name).chain(LATER_SECTIONS.iter().copied()).chain(["modes"]);
+    names
+        .map(|name| (distance(name), name))
+        .min()
+        .filter(|(edits, _)| *edits <= 3 + path.len() / 4)
+        .map(|(_, name)| name)
+}
+
+/// Counts the insertions, removals and replacements between two words.
+fn edits(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Written {
+        Written::parse("config.toml", text).unwrap()
+    }
+
+    fn user(text: &str) -> Config {
+        Config::of(Some(&written(text)), None)
+    }
+
+    fn fails(text: &str) -> ConfigError {
+        Written::parse("config.toml", text).unwrap_err()
+    }
+
+    #[test]
+    fn an_empty_file_means_the_defaults() {
+        assert_eq!(user(""), Config::default());
+    }
+
+    #[test]
+    fn an_unknown_key_names_its_line_and_its_neighbour() {
+        let error = fails("[review]\n\nat_turnend = \"off\"\n");
+        assert_eq!(error.to_string(), "config.toml:3: unknown key review.at_turnend");
+        assert_eq!(error.hint.as_deref(), Some("did you mean review.at_turn_end?"));
+        assert_eq!(fails("hold = []").hint.as_deref(), Some("did you mean gate.hold?"));
+        assert_eq!(fails("[zzzzzzzzzzzz]").hint, None);
+    }
+
+    #[test]
+    fn a_wrong_value_says_what_is_wanted() {
+        assert_eq!(
+            fails("\napprovals = 3").to_string(),
+            "config.toml:2: approvals must be \"observe\" or \"enforce\""
+        );
+        assert_eq!(fails("[gate]\nhold = [\"shell\"]").line, 2);
+        assert_eq!(fails("[store]\nmax_size = \"ten\"").line, 2);
+        assert_eq!(fails("review = 1").message, "unknown key review");
+    }
+
+    #[test]
+    fn text_that_is_no_toml_names_its_line() {
+        assert_eq!(fails("a = 1\n= 2").line, 2);
+    }
+
+    #[test]
+    fn a_key_without_effect_is_named() {
+        let config = user("approvals = \"enforce\"\n[[rule]]\nid = 'x'\n");
+        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
+        assert!(config.warnings[0].contains("config.toml:1: approvals has no effect"));
+        assert!(config.warnings[1].contains("[rule]"));
+        assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
+        assert!(user("[review]\nat_turn_end = \"ask\"").warnings[0].contains("behaves as \"summary\""));
+    }
+
+    #[test]
+    fn a_project_file_only_tightens() {
+        let mine = written("[review]\nat_turn_end = \"summary\"\n[secrets]\nwithhold = [\"a\"]\n");
+        let loose = written(
+            "[review]\nat_turn_end = \"off\"\nauto_accept = true\ncommand = \"x\"\n[log]\nlevel = \"trace\"",
+        );
+        let config = Config::of(Some(&mine), Some(&loose));
+        assert_eq!(config.review, Config::default().review);
+        assert_eq!(config.log, Config::default().log);
+        assert_eq!(config.warnings.iter().filter(|warning| warning.contains("only tighten")).count(), 4);
+
+        let tight = written(
+            "[secrets]\nwithhold = [\"b\"]\n[gate]\nhold = [\"fs\"]\n[modes.\"*\"]\nyolo = \"normal\"\nplan = \"plan\"",
+        );
+        let config = Config::of(Some(&mine), Some(&tight));
+        assert_eq!(config.withhold, ["a".to_owned(), "b".to_owned()].into());
+        assert_eq!(config.hold, [Holdable::Fs].into());
+        assert_eq!(config.mode("any", Some("yolo")), Mode::Normal);
+    }
+
+    #[test]
+    fn an_unknown_mode_fails_closed() {
+        let config = user("[modes.\"claude\"]\nodd = \"auto\"");
+        assert_eq!(config.mode("claude", Some("odd")), Mode::Auto);
+        assert_eq!(config.mode("other", Some("odd")), Mode::Normal);
+        assert_eq!(config.mode("claude", Some("plan")), Mode::Plan);
+        assert_eq!(config.mode("claude", None), Mode::Normal);
+    }
+
+    #[test]
+    fn sizes_and_days_are_read_with_their_units() {
+        let config = user("[store]\nmax_size = \"3 MiB\"\nkeep = \"30d\"");
+        assert_eq!((config.store.max_size, config.store.keep_days), (3 << 20, Some(30)));
+        assert_eq!(user("[store]\nmax_size = 4_096").store.max_size, 4096);
+    }
+}
