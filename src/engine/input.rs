@@ -99,6 +99,8 @@ pub enum Input {
 pub struct OpenedRoot {
     /// The directory that was asked for.
     pub directory: String,
+    /// Where it really is: canonical absolute path (bytes); empty when it could not be resolved.
+    pub canonical: Vec<u8>,
     /// Its root, or why it is not tracked.
     pub root: Result<RootHeader, String>,
     /// The canonical absolute path of the root (bytes), when there is one.

@@ -1,3 +1,30 @@
-//! **Job.** Which sessions there are, and where each one's turn stands.
+//! **Job.** Which sessions there are, where each one's turns stand, and which calls are open.
 //!
-//! **Uses.** base, acp.
+//! **Words.** [`Registry`], [`Session`], [`Recording`], [`Turns`], [`Phase`], [`Calls`], [`OpenCall`], [`Replay`].
+//!
+//! ```text
+//!          prompt forwarded                 permission asked
+//!   idle ───────────────────▶ prompting ◀──────────────────▶ awaiting permission
+//!    ▲                            │ session/cancel             (answered)
+//!    │  its answer, or idle       ▼
+//!    └────────────────────── cancelling
+//! ```
+//!
+//! **Laws.**
+//! 1. A turn is numbered when its prompt is forwarded, never before
+//!    (`turn::tests::a_turn_is_numbered_when_its_prompt_is_forwarded`).
+//! 2. What a replay shows is history (`calls::tests::a_call_that_is_over_at_first_sight_outside_a_turn_is_history`).
+//! 3. A closed call is never opened again within its turn
+//!    (`calls::tests::a_late_update_refines_a_closed_call_and_does_not_open_it`).
+//!
+//! **Uses.** `base`, `acp`, `wire` (request ids).
+//!
+//! **Not here.** What a call wrote (`ledger`); requests in flight (`router`).
+
+mod calls;
+mod registry;
+mod turn;
+
+pub use calls::{ActiveTurn, CallChange, Calls, OpenCall};
+pub use registry::{Recording, Registry, Replay, Session, TrackedRoot};
+pub use turn::{LiveTurn, Phase, Turns};

@@ -1,0 +1,207 @@
+//! Which calls a session has open, and what is known of each.
+
+use crate::acp::{CallStatus, CallUpdate};
+use crate::base::{CallId, TurnNo, WindowId};
+use indexmap::IndexMap;
+
+/// A call that was seen in this session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCall {
+    /// The agent's id.
+    pub call: CallId,
+    /// The window it opened.
+    pub window: WindowId,
+    /// The turn it belongs to.
+    pub turn: Option<TurnNo>,
+    /// Its title; empty until one is known.
+    pub title: String,
+    /// Its kind, as ACP's word; empty until one is known.
+    pub kind: String,
+    /// Whether its content proves that it cannot write.
+    pub read_only: bool,
+    /// The call that contains it.
+    pub parent: Option<CallId>,
+    /// Whether it is over.
+    pub closed: bool,
+    /// Whether its opening was sharpened by an answered permission.
+    pub sharpened: bool,
+}
+
+/// What a message changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallChange {
+    /// It is history: nothing is recorded of it.
+    History,
+    /// It was not known: a window opens.
+    Opened,
+    /// More is known of it than before.
+    Refined,
+    /// Nothing that is recorded changed.
+    Same,
+}
+
+/// The calls of one session. Ids are reused by agents: a new turn forgets what is closed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Calls {
+    known: IndexMap<CallId, OpenCall>,
+}
+
+impl Calls {
+    /// Takes in what a message says of a call. `window` names the window, should one open. `active` says whether a turn is
+    /// under way: a call that is over at first sight outside one is history.
+    pub fn see(&mut self, update: &CallUpdate, window: WindowId, turn: ActiveTurn) -> CallChange {
+        let over = matches!(update.status, Some(CallStatus::Completed | CallStatus::Failed));
+        let Some(known) = self.known.get_mut(&update.call) else {
+            return self.first_sight(update, window, turn, over);
+        };
+        let before = (known.title.clone(), known.kind.clone(), known.read_only, known.parent.clone());
+        refine(known, update);
+        if before == (known.title.clone(), known.kind.clone(), known.read_only, known.parent.clone()) {
+            CallChange::Same
+        } else {
+            CallChange::Refined
+        }
+    }
+
+    fn first_sight(
+        &mut self,
+        update: &CallUpdate,
+        window: WindowId,
+        turn: ActiveTurn,
+        over: bool,
+    ) -> CallChange {
+        let number = match turn {
+            ActiveTurn::None if over => return CallChange::History,
+            ActiveTurn::None => None,
+            ActiveTurn::Some(number) => number,
+        };
+        let mut call = OpenCall {
+            call: update.call.clone(),
+            window,
+            turn: number,
+            title: String::new(),
+            kind: String::new(),
+            read_only: false,
+            parent: None,
+            closed: false,
+            sharpened: false,
+        };
+        refine(&mut call, update);
+        self.known.insert(update.call.clone(), call);
+        CallChange::Opened
+    }
+
+    /// Returns a call by id.
+    pub fn get(&self, call: &CallId) -> Option<&OpenCall> {
+        self.known.get(call)
+    }
+
+    /// Closes a call. Returns it the first time.
+    pub fn close(&mut self, call: &CallId) -> Option<OpenCall> {
+        let known = self.known.get_mut(call).filter(|known| !known.closed)?;
+        known.closed = true;
+        Some(known.clone())
+    }
+
+    /// The call's permission was given: nothing of it can have been written before. Returns it the first time.
+    pub fn sharpen(&mut self, call: &CallId) -> Option<OpenCall> {
+        let known = self.known.get_mut(call).filter(|known| !known.closed && !known.sharpened)?;
+        known.sharpened = true;
+        Some(known.clone())
+    }
+
+    /// Closes every call, and forgets those that were closed before. Returns the ones that were open.
+    pub fn end_turn(&mut self) -> Vec<OpenCall> {
+        let open: Vec<OpenCall> = self.open().cloned().collect();
+        for call in &open {
+            self.close(&call.call);
+        }
+        open
+    }
+
+    /// A new turn begins: ids of closed calls may come again and are other calls then.
+    pub fn forget_closed(&mut self) {
+        self.known.retain(|_, call| !call.closed);
+    }
+
+    /// Returns the open calls, oldest first.
+    pub fn open(&self) -> impl Iterator<Item = &OpenCall> {
+        self.known.values().filter(|call| !call.closed)
+    }
+}
+
+/// Whether a turn is under way, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActiveTurn {
+    /// None is.
+    None,
+    /// One is; without a number where no prompt began it.
+    Some(Option<TurnNo>),
+}
+
+fn refine(known: &mut OpenCall, update: &CallUpdate) {
+    if let Some(title) = update.title.as_ref().filter(|title| !title.is_empty()) {
+        known.title.clone_from(title);
+    }
+    if let Some(kind) = update.kind.as_ref().filter(|kind| !kind.is_empty()) {
+        known.kind.clone_from(kind);
+    }
+    known.read_only |= update.read_only;
+    if update.parent.is_some() {
+        known.parent.clone_from(&update.parent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn update(call: &str, status: Option<CallStatus>) -> CallUpdate {
+        CallUpdate {
+            call: CallId::new(call),
+            title: None,
+            kind: None,
+            status,
+            claims: Vec::new(),
+            parent: None,
+            read_only: false,
+            terminals: Vec::new(),
+        }
+    }
+
+    fn window(text: &str) -> WindowId {
+        WindowId::new(text)
+    }
+
+    #[test]
+    fn a_call_that_is_over_at_first_sight_outside_a_turn_is_history() {
+        let mut calls = Calls::default();
+        let done = update("t", Some(CallStatus::Completed));
+        assert_eq!(calls.see(&done, window("w"), ActiveTurn::None), CallChange::History);
+        assert_eq!(calls.see(&done, window("w"), ActiveTurn::Some(Some(TurnNo(1)))), CallChange::Opened);
+    }
+
+    #[test]
+    fn a_late_update_refines_a_closed_call_and_does_not_open_it() {
+        let mut calls = Calls::default();
+        let turn = ActiveTurn::Some(Some(TurnNo(1)));
+        calls.see(&update("t", None), window("w"), turn);
+        assert!(calls.close(&CallId::new("t")).is_some());
+        let mut late = update("t", Some(CallStatus::Open));
+        late.title = Some("Edit".into());
+        assert_eq!(calls.see(&late, window("w2"), turn), CallChange::Refined);
+        assert_eq!(calls.open().count(), 0);
+        assert!(calls.close(&CallId::new("t")).is_none());
+    }
+
+    #[test]
+    fn an_id_that_comes_again_in_another_turn_is_another_call() {
+        let mut calls = Calls::default();
+        calls.see(&update("t", None), window("w"), ActiveTurn::Some(Some(TurnNo(1))));
+        calls.end_turn();
+        calls.forget_closed();
+        let again = calls.see(&update("t", None), window("w2"), ActiveTurn::Some(Some(TurnNo(2))));
+        assert_eq!(again, CallChange::Opened);
+        assert_eq!(calls.get(&CallId::new("t")).map(|call| call.window.as_str()), Some("w2"));
+    }
+}
