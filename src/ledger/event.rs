@@ -220,6 +220,13 @@ pub struct RootHeader {
     pub dev_ino: (u64, u64),
 }
 
+impl RootHeader {
+    /// Returns the absolute path, for people.
+    pub fn shown(&self) -> String {
+        self.path.as_ref().map_or_else(|| "/".to_owned(), |path| format!("/{path}"))
+    }
+}
+
 /// What kind of directory a root is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -12,26 +12,36 @@
 //! **Not here.** Reading or writing files and journals (`store`); deciding what to ask or tell the agent (`review`).
 
 mod blobs;
+mod chain;
 mod claim;
 mod comment;
 mod decision;
+mod decisions;
 mod event;
+mod fold;
 mod observation;
+mod session;
 mod shape;
 mod view;
 mod window;
 
 pub use blobs::Blobs;
+pub use chain::{Chain, PlacedGap, Presence};
 pub use claim::{Claim, ClaimBody, ClaimText, Source};
 pub use comment::Comment;
 pub use decision::{
     ByteEdit, Command, Decision, FilePlan, LineRange, Method, RevertFile, RevertIntent, RevertOutcome,
     RevertResult, ReviewState, Verb, Wanted,
 };
+pub use decisions::Decisions;
 pub use event::{
     Actor, Channel, Event, Log, RECORD_VERSION, Record, RootHeader, RootKind, SessionHeader, Who,
 };
+pub use fold::{Ledger, loss_of};
 pub use observation::{Change, Content, FileState, Flags, Gap, Mode, Observation, Why};
+pub use session::{
+    Base, CommentRow, NoteRow, NoteState, NoticeRow, PendingReject, PermissionRow, SessionLedger, TurnRow,
+};
 pub use shape::{
     AuthorLinesShape, BlameLineShape, BlameShape, CallRefShape, CommentShape, DecidedShape, DegradedShape,
     EntryShape, EvidenceShape, GateShape, HistoryShape, HunkShape, IntegrityShape, ItemShape, ListingShape,

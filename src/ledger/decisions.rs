@@ -1,0 +1,132 @@
+//! The decision commands of a session, which of them stand, and what is in force for each hunk.
+
+use crate::base::{CommandId, HunkId, WallNs};
+use crate::ledger::{Command, Decision, ReviewState, Verb};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The decision commands of a session, oldest first, with what follows from them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decisions {
+    commands: Vec<(WallNs, Arc<Command>)>,
+    hunks: BTreeMap<HunkId, Vec<Standing>>,
+    undoable: Vec<CommandId>,
+    redoable: Vec<CommandId>,
+}
+
+/// One accept or reject of one hunk, as long as it is not taken back.
+#[derive(Clone, Debug, PartialEq)]
+struct Standing {
+    command: CommandId,
+    decision: Arc<Decision>,
+    undone: bool,
+}
+
+impl Decisions {
+    /// Takes in a command. Returns false when it makes no sense: a known id, or an undo or redo of nothing.
+    pub(super) fn push(&mut self, at: WallNs, command: &Command) -> bool {
+        if self.command(&command.id).is_some() {
+            return false;
+        }
+        let sound = match &command.verb {
+            Verb::Accept | Verb::Reject { .. } => self.decide(command),
+            Verb::Undo { undoes } => self.undo(undoes, command),
+            Verb::Redo { redoes } => self.redo(redoes, command),
+        };
+        self.commands.push((at, Arc::new(command.clone())));
+        sound
+    }
+
+    /// Returns every command, oldest first.
+    pub fn commands(&self) -> impl DoubleEndedIterator<Item = (WallNs, &Command)> {
+        self.commands.iter().map(|(at, command)| (*at, command.as_ref()))
+    }
+
+    /// Returns a command.
+    pub fn command(&self, id: &CommandId) -> Option<&Command> {
+        self.commands.iter().rev().map(|(_, command)| command.as_ref()).find(|command| command.id == *id)
+    }
+
+    /// Returns the decision that is in force for a hunk: the latest that is not taken back.
+    pub fn in_force(&self, hunk: &HunkId) -> Option<&Decision> {
+        self.standing(hunk).map(|(_, decision)| decision)
+    }
+
+    /// Returns the decision that is in force for a hunk, with its command.
+    pub fn standing(&self, hunk: &HunkId) -> Option<(&CommandId, &Decision)> {
+        let rows = self.hunks.get(hunk)?;
+        let row = rows.iter().rev().find(|row| !row.undone)?;
+        Some((&row.command, row.decision.as_ref()))
+    }
+
+    /// Returns what would be in force for a hunk without the command `but`.
+    pub fn without(&self, hunk: &HunkId, but: &CommandId) -> ReviewState {
+        let rows = self.hunks.get(hunk).map(Vec::as_slice).unwrap_or_default();
+        let row = rows.iter().rev().find(|row| !row.undone && row.command != *but);
+        row.map(|row| row.decision.state).unwrap_or_default()
+    }
+
+    /// Returns the decisions in force, by hunk.
+    pub fn all_in_force(&self) -> impl Iterator<Item = (&HunkId, &Decision)> {
+        self.hunks.keys().filter_map(|hunk| self.in_force(hunk).map(|decision| (hunk, decision)))
+    }
+
+    /// Returns every command that touched a hunk, oldest first.
+    pub fn history<'a>(
+        &'a self,
+        hunk: &'a HunkId,
+    ) -> impl Iterator<Item = (WallNs, &'a Command, &'a Decision)> {
+        self.commands().filter_map(move |(at, command)| {
+            let item = command.items.iter().find(|item| item.hunk == *hunk)?;
+            Some((at, command, item))
+        })
+    }
+
+    /// Returns the hunks that any command ever touched.
+    pub fn touched(&self) -> impl Iterator<Item = &HunkId> {
+        self.hunks.keys()
+    }
+
+    /// Returns the command that `undo` takes back.
+    pub fn undoable(&self) -> Option<&Command> {
+        self.undoable.last().and_then(|id| self.command(id))
+    }
+
+    /// Returns the command that `redo` makes true again.
+    pub fn redoable(&self) -> Option<&Command> {
+        self.redoable.last().and_then(|id| self.command(id))
+    }
+
+    fn decide(&mut self, command: &Command) -> bool {
+        self.redoable.clear();
+        self.undoable.push(command.id.clone());
+        command.items.iter().for_each(|item| self.stand(&command.id, item));
+        true
+    }
+
+    fn undo(&mut self, undoes: &CommandId, command: &Command) -> bool {
+        let Some(at) = self.undoable.iter().rposition(|id| id == undoes) else { return false };
+        let undone = self.undoable.remove(at);
+        for item in &command.items {
+            let rows = self.hunks.entry(item.hunk.clone()).or_default();
+            rows.iter_mut().filter(|row| row.command == undone).for_each(|row| row.undone = true);
+        }
+        self.redoable.push(undone);
+        true
+    }
+
+    fn redo(&mut self, redoes: &CommandId, command: &Command) -> bool {
+        let Some(at) = self.redoable.iter().rposition(|id| id == redoes) else { return false };
+        let redone = self.redoable.remove(at);
+        command.items.iter().for_each(|item| self.stand(&redone, item));
+        self.undoable.push(redone);
+        true
+    }
+
+    /// Puts `item` in force under `command`, in the place of what the command had decided on that hunk before.
+    fn stand(&mut self, command: &CommandId, item: &Decision) {
+        let rows = self.hunks.entry(item.hunk.clone()).or_default();
+        rows.retain(|row| row.command != *command);
+        rows.push(Standing { command: command.clone(), decision: Arc::new(item.clone()), undone: false });
+    }
+}
