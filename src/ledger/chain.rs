@@ -191,9 +191,15 @@ impl Chain {
         }
     }
 
+    /// Opens a window; said again of one, sharpens its opening or names its call.
     fn open_window(&mut self, window: &Window) {
-        if self.windows.contains_key(&window.id) {
-            self.odd += 1;
+        if let Some(known) = self.windows.get_mut(&window.id).map(Arc::make_mut) {
+            if known.session == window.session && known.proxy == window.proxy {
+                let closed = known.closed.or(window.closed);
+                *known = Window { closed, ..window.clone() };
+            } else {
+                self.odd += 1;
+            }
             return;
         }
         if window.closed.is_none() {

@@ -157,7 +157,7 @@ impl SessionLedger {
             }
             Event::RejectSettled { command, outcome: _ } => self.settle_reject(command),
             Event::RevertIntended(intent) => self.reverts.push(intent.clone()),
-            Event::RevertDone { command, files: _ } => self.reverts.retain(|row| row.command != *command),
+            Event::RevertDone { command, files: _ } => self.reverts.retain(|row| row.command.id != *command),
             Event::NoteSent { note, commands, comments } => self.send_note(note, commands, comments),
             Event::NoteDelivered { note } => self.settle_note(note, NoteState::Delivered),
             Event::NoteReturned { note } => self.settle_note(note, NoteState::Returned),
