@@ -1,0 +1,308 @@
+//! One JSON value as it stands in its line: found by a light scan, read only as far as somebody asks.
+//!
+//! The scan finds where values end. It checks what it must to do so and leaves the rest to those who read a value:
+//! nesting has no limit, numbers no range, and a lone surrogate harms only the string that holds it.
+
+use crate::wire::IdToken;
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One JSON value, without the white space around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Raw<'a>(&'a str);
+
+impl<'a> Raw<'a> {
+    /// Finds the value in a text that holds one value and white space.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        let mut scan = Scan::new(text);
+        let value = scan.value()?;
+        scan.ends().then_some(value)
+    }
+
+    /// Returns the text.
+    pub fn get(self) -> &'a str {
+        self.0
+    }
+
+    /// Returns the value as an id.
+    pub fn to_id(self) -> IdToken {
+        IdToken::new(self.0)
+    }
+
+    /// Says whether it is `null`.
+    pub fn is_null(self) -> bool {
+        self.0 == "null"
+    }
+
+    /// Says whether it is an array.
+    pub fn is_array(self) -> bool {
+        self.0.starts_with('[')
+    }
+
+    /// Says whether it is an object.
+    pub fn is_object(self) -> bool {
+        self.0.starts_with('{')
+    }
+
+    /// Returns the text of a string; `None` for other values and for strings that are not Unicode.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
+            return Some(Cow::Borrowed(inner));
+        }
+        self.read().map(Cow::Owned)
+    }
+
+    /// Returns an owned [`Raw::text`].
+    pub fn string(self) -> Option<String> {
+        self.text().map(Cow::into_owned)
+    }
+
+    /// Returns `true` or `false`.
+    pub fn bool(self) -> Option<bool> {
+        match self.0 {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        }
+    }
+
+    /// Returns a whole number.
+    pub fn integer(self) -> Option<i64> {
+        self.0.parse().ok()
+    }
+
+    /// Reads it as a type; `None` when it is none.
+    pub fn read<T: Deserialize<'a>>(self) -> Option<T> {
+        serde_json::from_str(self.0).ok()
+    }
+
+    /// Returns the members of an object in order, their names decoded; none for other values. It ends where the
+    /// text stops being JSON.
+    pub fn members(self) -> Members<'a> {
+        let mut scan = Scan::new(self.0);
+        scan.live = scan.eat(b'{');
+        Members { scan, first: true }
+    }
+
+    /// Returns the members of the one object that `text` is; to be asked for its end with [`Members::ends`].
+    pub(crate) fn parse_members(text: &'a str) -> Option<Members<'a>> {
+        let mut scan = Scan::new(text);
+        scan.eat(b'{').then_some(Members { scan, first: true })
+    }
+
+    /// Returns the elements of an array in order; none for other values.
+    pub fn elements(self) -> Elements<'a> {
+        let mut scan = Scan::new(self.0);
+        scan.live = scan.eat(b'[');
+        Elements { scan, first: true }
+    }
+
+    /// Returns the last member with this name, as JavaScript reads it; `null` counts as absent.
+    pub fn member(self, name: &str) -> Option<Self> {
+        self.members()
+            .filter(|(key, _)| key == name)
+            .last()
+            .map(|(_, value)| value)
+            .filter(|it| !it.is_null())
+    }
+
+    /// Descends by the names of members.
+    pub fn at(self, path: &[&str]) -> Option<Self> {
+        path.iter().try_fold(self, |value, name| value.member(name))
+    }
+
+    /// Returns where in `line` this value stands; `None` when it is no part of it.
+    pub fn span_in(self, line: &[u8]) -> Option<Range<usize>> {
+        let start = (self.0.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
+        let end = start + self.0.len();
+        (end <= line.len()).then_some(start..end)
+    }
+}
+
+/// The members of an object.
+#[derive(Clone, Debug)]
+pub struct Members<'a> {
+    scan: Scan<'a>,
+    first: bool,
+}
+
+impl<'a> Members<'a> {
+    /// Says, once it gave out `None`, whether the object was read to its end.
+    pub fn complete(&self) -> bool {
+        self.scan.closed
+    }
+
+    /// Says whether the object was read to its end and only white space follows.
+    pub(crate) fn ends(mut self) -> bool {
+        self.scan.closed && self.scan.ends()
+    }
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Cow<'a, str>, Raw<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.scan.element(&mut self.first, b'}')?;
+        let member = self.scan.member();
+        self.scan.live = member.is_some();
+        let (key, value) = member?;
+        // A name that is not Unicode is nobody's name; its raw text cannot be mistaken for one, it begins with a quote.
+        Some((key.text().unwrap_or(Cow::Borrowed(key.0)), value))
+    }
+}
+
+/// The elements of an array.
+#[derive(Clone, Debug)]
+pub struct Elements<'a> {
+    scan: Scan<'a>,
+    first: bool,
+}
+
+impl<'a> Elements<'a> {
+    /// Says, once it gave out `None`, whether the array was read to its end.
+    pub fn complete(&self) -> bool {
+        self.scan.closed
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Raw<'a>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.scan.element(&mut self.first, b']')?;
+        let value = self.scan.value();
+        self.scan.live = value.is_some();
+        value
+    }
+}
+
+/// A position in a text.
+#[derive(Clone, Debug)]
+pub(crate) struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    /// False before an opening bracket was found and after anything that is no JSON.
+    live: bool,
+    /// True once the closing bracket was read.
+    closed: bool,
+}
+
+impl<'a> Scan<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        Self { text, at: 0, live: true, closed: false }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn blank(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    /// Steps over `byte` and the white space before it.
+    fn eat(&mut self, byte: u8) -> bool {
+        self.blank();
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Says whether only white space is left.
+    fn ends(&mut self) -> bool {
+        self.blank();
+        self.at == self.text.len()
+    }
+
+    /// Steps to the next element of the container that `close` ends, over the comma before it.
+    fn element(&mut self, first: &mut bool, close: u8) -> Option<()> {
+        if !self.live {
+            return None;
+        }
+        let opens = std::mem::take(first);
+        if self.eat(close) {
+            self.live = false;
+            self.closed = true;
+            return None;
+        }
+        // After a comma the bracket is no longer legal: the caller finds no value there.
+        self.live = opens || self.eat(b',');
+        self.live.then_some(())
+    }
+
+    fn member(&mut self) -> Option<(Raw<'a>, Raw<'a>)> {
+        self.blank();
+        let key = self.string()?;
+        if !self.eat(b':') {
+            return None;
+        }
+        Some((key, self.value()?))
+    }
+
+    /// Steps over one value.
+    fn value(&mut self) -> Option<Raw<'a>> {
+        self.blank();
+        match self.peek()? {
+            b'"' => self.string(),
+            b'{' | b'[' => self.container(),
+            _ => self.scalar(),
+        }
+    }
+
+    fn string(&mut self) -> Option<Raw<'a>> {
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        self.at = string_end(self.text.as_bytes(), start + 1)?;
+        self.text.get(start..self.at).map(Raw)
+    }
+
+    fn container(&mut self) -> Option<Raw<'a>> {
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        let mut depth = 0usize;
+        let mut at = start;
+        loop {
+            match bytes.get(at)? {
+                b'"' => {
+                    at = string_end(bytes, at + 1)?;
+                    continue;
+                }
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            at += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        self.at = at;
+        self.text.get(start..at).map(Raw)
+    }
+
+    fn scalar(&mut self) -> Option<Raw<'a>> {
+        let start = self.at;
+        while let Some(b'0'..=b'9' | b'a'..=b'z' | b'+' | b'-' | b'.' | b'E') = self.peek() {
+            self.at += 1;
+        }
+        let token = self.text.get(start..self.at)?;
+        let number = matches!(token.as_bytes().first()?, b'0'..=b'9' | b'-');
+        (number || matches!(token, "true" | "false" | "null")).then_some(Raw(token))
+    }
+}
+
+/// Returns where the string ends whose first byte after the quote is at `at`, beyond its closing quote.
+fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
