@@ -45,7 +45,8 @@ pub use session::{
 pub use shape::{
     AuthorLinesShape, BlameLineShape, BlameShape, CallRefShape, CommentShape, DecidedShape, DegradedShape,
     EntryShape, EvidenceShape, GateShape, HistoryShape, HunkShape, IntegrityShape, ItemShape, ListingShape,
-    NameShape, PolicyShape, QueueShape, RangeShape, RootShape, ShownShape, StatusShape, SupersededShape,
+    NameShape, ParentShape, PolicyShape, QueueShape, RangeShape, RootShape, SessionRowShape, SessionsShape,
+    ShownShape, StatusShape, SupersededShape,
 };
 pub use view::{
     AuthorLines, BlameLine, CallKey, CallRow, CommentView, Credit, Entry, Grade, Hunk, Listing, Loss,

@@ -1,6 +1,6 @@
 //! The documented JSON of every answer (ledger.md §10). Surfaces render from these and nothing else.
 
-use crate::base::{CallId, CommentId, Digest, HunkId, SessionId, TurnNo, WallNs};
+use crate::base::{CallId, CommentId, Digest, HunkId, SessionId, SessionKey, TurnNo, WallNs};
 use crate::ledger::{CallRow, Grade, OtherSession, ReviewState, Side, Skip};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -391,4 +391,52 @@ pub struct BlameLineShape {
     pub calls: Vec<CallRow>,
     /// The evidence; null for base lines.
     pub grade: Option<Grade>,
+}
+
+/// `sessions --json`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionsShape {
+    /// The sessions, the one that was active last first.
+    pub items: Vec<SessionRowShape>,
+    /// Where the next page begins; null when this is the last.
+    pub next: Option<String>,
+}
+
+/// One session of a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionRowShape {
+    /// The id the peer chose.
+    pub session_id: SessionId,
+    /// Its name on disk.
+    pub key: SessionKey,
+    /// The agent.
+    pub agent: String,
+    /// The client; null when it did not say.
+    pub client: Option<String>,
+    /// Absolute paths.
+    pub roots: Vec<String>,
+    /// When it was opened.
+    pub started: WallNs,
+    /// The last turn; null before the first prompt.
+    pub last_turn: Option<TurnNo>,
+    /// When its ledger was last written.
+    pub active: WallNs,
+    /// What is owed; null where it was not computed.
+    pub unreviewed: Option<u32>,
+    /// Whether a proxy holds it.
+    pub live: bool,
+    /// The session and call that started it.
+    pub parent: Option<ParentShape>,
+    /// The sessions that it started.
+    pub children: Vec<SessionId>,
+}
+
+/// What started a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ParentShape {
+    /// The id the peer chose.
+    pub session_id: SessionId,
+    /// The call, when it is unambiguous.
+    pub tool_call_id: Option<CallId>,
 }

@@ -1,0 +1,53 @@
+//! What every surface is attached to.
+
+use crate::base::SessionKey;
+use crate::ledger::{Log, Record, SessionRowShape};
+use crate::review::{Answer, Ask, Problem};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// The far end of every surface: in process, over a proxy's socket, or on the files.
+pub trait Port {
+    /// Lists the sessions, the one that was active last first.
+    fn sessions(&self) -> Result<Vec<SessionRowShape>, Problem>;
+
+    /// Carries an ask out.
+    fn ask(&self, session: &SessionKey, ask: Ask) -> Answer;
+
+    /// Reads the session's ledger and the chains of its roots from `cursor` on, in the order of time, and moves the cursor.
+    fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem>;
+
+    /// Deletes a session: its journal, its pins and its notes.
+    fn delete(&self, session: &SessionKey) -> Result<(), Problem>;
+}
+
+/// How many lines of each log were read.
+pub type Cursor = std::collections::BTreeMap<Log, u64>;
+
+/// One line of a journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// The journal it stands in.
+    pub log: Log,
+    /// 1-based.
+    pub line: u64,
+    /// The line as it stands, without its terminator.
+    pub text: String,
+    /// What it says, or why it cannot be read.
+    pub record: Result<Record, String>,
+}
+
+/// How an agent is to be wrapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launch {
+    /// The agent's command and its arguments; empty for an element of a proxy chain.
+    pub agent: Vec<OsString>,
+    /// The configuration, when one was named.
+    pub config: Option<PathBuf>,
+    /// Where to write a transcript.
+    pub record: Option<PathBuf>,
+    /// Where to log.
+    pub log_file: Option<PathBuf>,
+    /// Where journals and objects live; `None`: nothing can be recorded.
+    pub state: Option<PathBuf>,
+}
