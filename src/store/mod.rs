@@ -1,4 +1,36 @@
 #![allow(clippy::disallowed_methods, reason = "this room touches the world")]
-//! **Job.** Journals, objects and worktrees
+//! **Job.** The record on disk and the worktree: journals, the private object store, observing a root, putting files back.
 //!
-//! **Uses.**  everything that touches a disk.:base, ledger.
+//! **Words.** [`StateDir`], [`Lease`], [`Journal`], [`Replay`], [`Root`], [`RootStore`], [`Observed`], [`Chain`], [`StoreBlobs`].
+//!
+//! **Laws.**
+//! 1. A journal cut at any byte replays to the whole records before the cut; a flipped byte costs one line
+//!    (`journal::tests::a_journal_cut_anywhere_replays_the_whole_records_before`).
+//! 2. A tree id is git's wherever no conversion applies (`capture::tests::a_tree_is_what_git_would_write`).
+//! 3. A failed observation is a gap and never an older tree (`capture::tests::a_failed_observation_is_a_gap`).
+//! 4. Nothing is written to the user's repository (`capture::tests::the_users_repository_is_untouched`).
+//! 5. A restore never removes bytes that were not expected (`restore::tests::unexpected_bytes_survive_every_step`).
+//!
+//! **Uses.** `base`, `ledger`. git2 is imported by `objects` only.
+//!
+//! **Not here.** What an observation means (`ledger`); when to observe or restore (`engine`); limits and patterns as
+//! people configure them (`config`; they come in as [`Settings`]).
+
+mod capture;
+mod chain;
+mod error;
+mod journal;
+mod restore;
+mod root;
+mod settings;
+mod state;
+
+pub use capture::{Observed, Observing, OpenReport, RootStore, StoreBlobs};
+pub use chain::Chain;
+pub use error::{Cause, StoreError};
+pub use journal::{
+    Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
+};
+pub use root::{Refused, Root, resolve_root};
+pub use settings::{Patterns, Settings};
+pub use state::{Holder, Lease, LeaseError, SessionOnDisk, StateDir};

@@ -1,0 +1,251 @@
+//! The state directory: layout, permissions, leases.
+//!
+//! ```text
+//! STATE/ (0700)
+//! ├─ roots/ROOT/      chain.jsonl  chain.lock  observe.lock  key  store.git/ (bare)
+//! ├─ sessions/KEY/    ledger.jsonl  lease
+//! └─ run/             NAME.sock
+//! ```
+
+use crate::base::{ProxyId, RootId, SessionKey, WallNs};
+use crate::ledger::{Event, Log, SessionHeader};
+use crate::store::journal::{Replay, read_journal};
+use crate::store::{Journal, StoreError};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The directory that holds everything we keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir {
+    top: PathBuf,
+}
+
+/// A session as it lies on disk.
+#[derive(Clone, Debug)]
+pub struct SessionOnDisk {
+    /// Its name on disk.
+    pub key: SessionKey,
+    /// Its header, or why it cannot be read.
+    pub header: Result<SessionHeader, String>,
+    /// When it was opened; zero when the header cannot be read.
+    pub opened: WallNs,
+    /// When its ledger last grew.
+    pub grew: WallNs,
+    /// Who holds it now.
+    pub live: Option<Holder>,
+}
+
+/// Who holds a session's lease.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// The proxy or command.
+    pub proxy: ProxyId,
+    /// When it took the lease.
+    pub started: WallNs,
+    /// Where it answers, when it does.
+    pub socket: Option<PathBuf>,
+}
+
+/// The right to write a session's ledger. Dropped with the process.
+#[derive(Debug)]
+pub struct Lease {
+    file: File,
+}
+
+/// Why a lease was not given.
+#[derive(Debug, thiserror::Error)]
+pub enum LeaseError {
+    /// Another process holds it.
+    #[error("the session is held by process {}", .0.as_ref().map_or(0, |holder| holder.pid))]
+    Held(Option<Holder>),
+    /// The state directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl StateDir {
+    /// Opens the directory, and makes what is missing of it, for its owner only.
+    pub fn open(top: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let state = Self { top: top.into() };
+        for part in
+            [state.top.clone(), state.top.join("roots"), state.top.join("sessions"), state.top.join("run")]
+        {
+            make_private_dir(&part)?;
+        }
+        probe_writable(&state.top)?;
+        Ok(state)
+    }
+
+    /// Returns the directory.
+    pub fn path(&self) -> &Path {
+        &self.top
+    }
+
+    /// Returns the directory of a root.
+    pub fn root_dir(&self, root: &RootId) -> PathBuf {
+        self.top.join("roots").join(file_name(root.as_str()))
+    }
+
+    /// Returns the directory of a session.
+    pub fn session_dir(&self, key: &SessionKey) -> PathBuf {
+        self.top.join("sessions").join(file_name(key.as_str()))
+    }
+
+    /// Returns the file of a session's ledger.
+    pub fn session_ledger(&self, key: &SessionKey) -> PathBuf {
+        self.session_dir(key).join("ledger.jsonl")
+    }
+
+    /// Returns the roots that are kept.
+    pub fn roots(&self) -> Vec<RootId> {
+        names_in(&self.top.join("roots")).into_iter().map(RootId::new).collect()
+    }
+
+    /// Lists the sessions that are kept, newest first; those that cannot be read are listed as such.
+    pub fn sessions(&self) -> Vec<SessionOnDisk> {
+        let names = names_in(&self.top.join("sessions"));
+        let mut found: Vec<_> = names.into_iter().map(|name| self.session(SessionKey::new(name))).collect();
+        found.sort_by(|a, b| b.grew.cmp(&a.grew).then_with(|| a.key.cmp(&b.key)));
+        found
+    }
+
+    fn session(&self, key: SessionKey) -> SessionOnDisk {
+        let ledger = self.session_ledger(&key);
+        let grew = std::fs::metadata(&ledger)
+            .map_or(WallNs(0), |meta| WallNs(meta.mtime().saturating_mul(1_000_000_000) + meta.mtime_nsec()));
+        let (header, opened) = match first_record(&ledger) {
+            Ok((header, at)) => (Ok(header), at),
+            Err(why) => (Err(why), WallNs(0)),
+        };
+        let live = self.holder(&key);
+        SessionOnDisk { key, header, opened, grew, live }
+    }
+
+    /// Replays a session's ledger without a lock, up to its last whole record.
+    pub fn read_session(&self, key: &SessionKey) -> Result<Replay, StoreError> {
+        read_journal(&self.session_ledger(key), &Log::Session(key.clone()))
+    }
+
+    /// Opens (or makes) a session's ledger for writing. The caller holds the lease.
+    pub fn open_session(&self, key: &SessionKey, lease: &Lease) -> Result<(Journal, Replay), StoreError> {
+        let _held = &lease.file;
+        Journal::open(&self.session_ledger(key), &Log::Session(key.clone()))
+    }
+
+    /// Takes the lease of a session, or says who holds it. Never waits.
+    pub fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<Lease, LeaseError> {
+        let dir = self.session_dir(key);
+        make_private_dir(&dir)?;
+        let path = dir.join("lease");
+        let mut file = open_private(&path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LeaseError::Held(read_holder(&path))),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path, error).into()),
+        }
+        let text = serde_json::to_vec(holder)
+            .map_err(|error| StoreError::said("write", &path, error.to_string()))?;
+        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
+        written.map_err(|error| StoreError::io("write", &path, error))?;
+        Ok(Lease { file })
+    }
+
+    /// Returns the live holder of a session's lease, without taking it.
+    pub fn holder(&self, key: &SessionKey) -> Option<Holder> {
+        let path = self.session_dir(key).join("lease");
+        let file = File::open(&path).ok()?;
+        match file.try_lock_shared() {
+            Ok(()) | Err(TryLockError::Error(_)) => None,
+            Err(TryLockError::WouldBlock) => read_holder(&path),
+        }
+    }
+
+    /// Returns a socket path for a proxy that is short enough for the kernel.
+    ///
+    /// `runtime` is `$XDG_RUNTIME_DIR`, or the directory for temporary files: used where the state directory's own
+    /// `run/` would be too long.
+    pub fn socket_path(&self, proxy: &ProxyId, runtime: &Path) -> Result<PathBuf, StoreError> {
+        let name = format!("{}.sock", &blake3::hash(proxy.as_str().as_bytes()).to_hex()[..16]);
+        let own = self.top.join("run").join(&name);
+        if own.as_os_str().len() <= LONGEST_SOCKET {
+            return Ok(own);
+        }
+        let digest = &blake3::hash(self.top.as_os_str().as_bytes()).to_hex()[..8];
+        let uid = rustix::process::getuid().as_raw();
+        let dir = runtime.join(format!("hunkgate-{uid}-{digest}"));
+        make_private_dir(&dir)?;
+        Ok(dir.join(name))
+    }
+}
+
+const LONGEST_SOCKET: usize = 100;
+
+/// Makes a directory with mode 0700, or checks that what stands there is a directory of ours.
+pub(crate) fn make_private_dir(path: &Path) -> Result<(), StoreError> {
+    match std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path) {
+        Ok(()) => {}
+        Err(error) => return Err(StoreError::io("make directory", path, error)),
+    }
+    let meta = std::fs::symlink_metadata(path).map_err(|error| StoreError::io("look at", path, error))?;
+    let meta = if meta.is_symlink() {
+        std::fs::metadata(path).map_err(|error| StoreError::io("look at", path, error))?
+    } else {
+        meta
+    };
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(StoreError::said("use", path, "it belongs to another user"));
+    }
+    if meta.mode() & 0o077 != 0 {
+        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(path, private)
+            .map_err(|error| StoreError::io("make private", path, error))?;
+    }
+    Ok(())
+}
+
+/// Opens (or makes) a file with mode 0600 for reading and writing.
+pub(crate) fn open_private(path: &Path) -> Result<File, StoreError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.open(path).map_err(|error| StoreError::io("open", path, error))
+}
+
+fn probe_writable(top: &Path) -> Result<(), StoreError> {
+    use rustix::fs::{Access, access};
+    access(top, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| StoreError::io("write to", top, std::io::Error::from(error)))
+}
+
+/// Guards against a name that would leave its directory; our own names are hex.
+fn file_name(name: &str) -> String {
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+fn names_in(dir: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut names: Vec<_> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+fn read_holder(path: &Path) -> Option<Holder> {
+    let mut text = String::new();
+    File::open(path).ok()?.take(64 * 1024).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+fn first_record(ledger: &Path) -> Result<(SessionHeader, WallNs), String> {
+    let record = crate::store::journal::read_first(ledger).map_err(|error| error.to_string())?;
+    let Some(record) = record else { return Err("the ledger is empty".to_owned()) };
+    let Event::SessionOpened(header) = record.event else {
+        return Err("the ledger does not begin with its header".to_owned());
+    };
+    Ok((header, record.at))
+}
