@@ -64,6 +64,29 @@ pub fn add_member(line: &[u8], path: &[&str], name: &str, value: &str) -> Option
     Some(edit(line, &[(at..at, &format!("{comma}{name}:{value}"))]))
 }
 
+/// Removes a member from the object at `path`, with one comma.
+pub fn remove_member(line: &[u8], path: &[&str], name: &str) -> Option<Bytes> {
+    let object = find(line, path)?;
+    child(object, name)?;
+    let mut members = object.members();
+    let spans: Vec<_> = members.by_ref().map(|(key, value)| (key == name, value)).collect();
+    let at = spans.iter().position(|(named, _)| *named)?;
+    let end = |at: usize| spans.get(at)?.1.span_in(line).map(|span| span.end);
+    // From the end of the member before (or the opening bracket) to the end of this one; the first one takes the comma
+    // after it along.
+    let cut = match (at.checked_sub(1), spans.get(at + 1)) {
+        (Some(before), _) => end(before)?..end(at)?,
+        (None, None) => object.span_in(line)?.start + 1..end(at)?,
+        (None, Some(_)) => object.span_in(line)?.start + 1..end(at)? + comma(line, end(at)?)?,
+    };
+    Some(edit(line, &[(cut, "")]))
+}
+
+/// Returns how many bytes lead up to and over the next comma.
+fn comma(line: &[u8], from: usize) -> Option<usize> {
+    memchr::memchr(b',', line.get(from..)?).map(|at| at + 1)
+}
+
 /// Puts texts in the place of spans, which are ascending and do not overlap.
 pub fn edit(line: &[u8], edits: &[(Range<usize>, &str)]) -> Bytes {
     let grown: usize = edits.iter().map(|(_, with)| with.len()).sum();
@@ -142,6 +165,18 @@ mod tests {
         assert_eq!(add_member(b"{ }", &[], "n", "1").as_deref(), Some(&b"{ \"n\":1}"[..]));
         assert_eq!(add_member(b"{\"a\":2 }\n", &[], "n", "1").as_deref(), Some(&b"{\"a\":2,\"n\":1 }\n"[..]));
         assert_eq!(add_member(b"{\"n\":2}", &[], "n", "1"), None);
+    }
+
+    #[test]
+    fn a_member_is_removed_with_one_comma() {
+        let remove = |line: &str| {
+            remove_member(line.as_bytes(), &[], "n").map(|it| String::from_utf8_lossy(&it).into_owned())
+        };
+        assert_eq!(remove("{ \"n\" : 1 }").as_deref(), Some("{ }"));
+        assert_eq!(remove("{\"n\":1 , \"a\":2}").as_deref(), Some("{ \"a\":2}"));
+        assert_eq!(remove("{\"a\":2, \"n\":[1,2]}\n").as_deref(), Some("{\"a\":2}\n"));
+        assert_eq!(remove("{\"a\":2,\"n\":1,\"b\":3}").as_deref(), Some("{\"a\":2,\"b\":3}"));
+        assert_eq!(remove("{\"a\":2}"), None);
     }
 
     #[test]
