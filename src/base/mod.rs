@@ -12,11 +12,13 @@
 //!
 //! **Not here.** Reading a clock or drawing randomness (`host` does, and hands the values in).
 
+mod base64;
 mod id;
 mod leg;
 mod path;
 mod time;
 
+pub use base64::{base64_decode, base64_encode};
 pub use id::{
     AgentId, AskId, BlobId, CallId, CommandId, CommentId, Digest, HunkId, Minter, ObservationNo, ProxyId,
     RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,

@@ -1,10 +1,17 @@
 //! Content by id. Reading content is allowed in pure rooms; reading the world is not.
 
-use crate::base::BlobId;
+use crate::base::{BlobId, RepoPath, TreeId};
+use crate::ledger::FileState;
 use std::sync::Arc;
 
 /// Where bytes are found by their git blob id.
 pub trait Blobs {
     /// Returns the bytes of `blob`; `None` when they are not kept (withheld, too big, at the cap, or lost).
     fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>>;
+
+    /// Returns what stands at `path` in `tree`: for paths that never changed, which no observation names.
+    fn entry(&self, tree: TreeId, path: &RepoPath) -> Option<FileState> {
+        let _ = (tree, path);
+        None
+    }
 }

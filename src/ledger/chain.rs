@@ -1,8 +1,9 @@
 //! The chain of one root: what it looked like, when which call could have written, and what each claims.
 
-use crate::base::{ObservationNo, ProxyId, SessionKey, WallNs, WindowId};
+use crate::base::{ObservationNo, ProxyId, RepoPath, SessionKey, WallNs, WindowId};
 use crate::ledger::{
-    CallFacts, Claim, Closing, Event, Gap, Hi, Loss, Observation, Purpose, RootHeader, Skip, Window,
+    CallFacts, Claim, Closing, Event, FileState, Gap, Hi, Loss, Observation, Purpose, RootHeader, Skip,
+    Window,
 };
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,6 +115,14 @@ impl Chain {
     /// Returns the latest observation.
     pub fn last(&self) -> Option<&Observation> {
         self.observations.last().map(Arc::as_ref)
+    }
+
+    /// Returns what the last observation that names `path` says stands there; `None` where none names it.
+    pub fn latest(&self, path: &RepoPath) -> Option<Option<FileState>> {
+        self.observations.iter().rev().find_map(|observation| {
+            let at = observation.changes.binary_search_by(|change| change.path.cmp(path)).ok()?;
+            observation.changes.get(at).map(|change| change.after)
+        })
     }
 
     /// Returns the stretches that nobody observed.

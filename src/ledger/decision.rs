@@ -206,6 +206,13 @@ pub enum Wanted {
         /// The replacements.
         edits: Vec<ByteEdit>,
     },
+    /// These bytes, under `mode`: a renamed file goes back in part.
+    Bytes {
+        /// The mode.
+        mode: Mode,
+        /// The whole file.
+        bytes: Vec<u8>,
+    },
 }
 
 /// One replacement of bytes.

@@ -4,7 +4,8 @@ use crate::base::{
     CallId, CommandId, CommentId, Digest, HunkId, ObservationNo, RepoPath, RootId, TreeId, TurnNo, WallNs,
 };
 use crate::ledger::{
-    Actor, Command, Comment, Decision, Decisions, Event, Loss, RevertIntent, ReviewState, SessionHeader, Skip,
+    Actor, Command, Comment, Decision, Decisions, Event, Loss, RevertIntent, RevertOutcome, ReviewState,
+    SessionHeader, Skip,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ pub struct SessionLedger {
     decisions: Decisions,
     pending: Vec<PendingReject>,
     reverts: Vec<RevertIntent>,
+    outcomes: BTreeMap<CommandId, Vec<RevertOutcome>>,
     notes: Vec<NoteRow>,
     comments: Vec<CommentRow>,
     notices: Vec<NoticeRow>,
@@ -157,7 +159,7 @@ impl SessionLedger {
             }
             Event::RejectSettled { command, outcome: _ } => self.settle_reject(command),
             Event::RevertIntended(intent) => self.reverts.push(intent.clone()),
-            Event::RevertDone { command, files: _ } => self.reverts.retain(|row| row.command.id != *command),
+            Event::RevertDone { command, files } => self.end_revert(command, files),
             Event::NoteSent { note, commands, comments } => self.send_note(note, commands, comments),
             Event::NoteDelivered { note } => self.settle_note(note, NoteState::Delivered),
             Event::NoteReturned { note } => self.settle_note(note, NoteState::Returned),
@@ -260,6 +262,11 @@ impl SessionLedger {
     /// Returns the reverts that were begun and not ended.
     pub fn reverts_in_flight(&self) -> &[RevertIntent] {
         &self.reverts
+    }
+
+    /// Returns how the files of a command's revert ended; empty for a command that wrote none.
+    pub fn outcomes(&self, command: &CommandId) -> &[RevertOutcome] {
+        self.outcomes.get(command).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Returns the notes that ever left.
@@ -381,6 +388,11 @@ impl SessionLedger {
     fn decide(&mut self, at: WallNs, command: &Command) {
         self.settle_reject(&command.id);
         self.odd += u32::from(!self.decisions.push(at, command));
+    }
+
+    fn end_revert(&mut self, command: &CommandId, files: &[RevertOutcome]) {
+        self.reverts.retain(|intent| intent.command.id != *command);
+        self.outcomes.insert(command.clone(), files.to_vec());
     }
 
     fn settle_reject(&mut self, command: &CommandId) {
