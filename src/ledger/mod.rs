@@ -22,6 +22,7 @@ mod fold;
 mod observation;
 mod session;
 mod shape;
+mod shaping;
 mod view;
 mod window;
 
@@ -48,6 +49,7 @@ pub use shape::{
     NameShape, ParentShape, PolicyShape, QueueShape, RangeShape, RootShape, SessionRowShape, SessionsShape,
     ShownShape, StatusShape, SupersededShape,
 };
+pub use shaping::{last_line, path_text, readable};
 pub use view::{
     AuthorLines, BlameLine, CallKey, CallRow, CommentView, Credit, Entry, Grade, Hunk, Listing, Loss,
     OtherSession, RootRow, Side, Skip,
