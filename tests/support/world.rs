@@ -1,0 +1,382 @@
+//! The virtual world: performs the engine's actions on a worktree, a journal and two peers in memory.
+
+use super::tree::Tree;
+use bytes::Bytes;
+use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, SessionKey, Tick, WallNs};
+use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup};
+use hunkgate::ledger::{
+    Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, RevertFile, RevertOutcome, RevertResult,
+    Wanted, Why,
+};
+use hunkgate::review::{Answer, Computed, Problem, ProblemKind};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// When a play begins: a Tuesday.
+const EPOCH: i64 = 1_790_000_000_000_000_000;
+
+/// One engine and everything that it believes to be the world.
+#[derive(Debug)]
+pub(crate) struct World {
+    engine: Engine,
+    pub(crate) now: Tick,
+    pub(crate) tree: Tree,
+    pub(crate) journal: Vec<Entry>,
+    /// What the peers were sent and nobody has looked at yet.
+    pub(crate) editor: VecDeque<Frame>,
+    pub(crate) agent: VecDeque<Frame>,
+    pub(crate) replies: VecDeque<(AskId, Answer)>,
+    pub(crate) warnings: VecDeque<String>,
+    pub(crate) exit: Option<i32>,
+    pub(crate) stops_agent: bool,
+    pub(crate) unrecorded: Option<String>,
+    pub(crate) sessions: Vec<SessionKey>,
+    pub(crate) trace: Vec<String>,
+    opened: BTreeSet<RootId>,
+    positions: BTreeMap<RootId, ObservationNo>,
+    stalled: bool,
+    failing: Option<String>,
+    held: VecDeque<Action>,
+    order: u64,
+    run: u32,
+}
+
+/// A journaled record with its place among everything that was done.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) order: u64,
+    pub(crate) log: Log,
+    pub(crate) record: Record,
+    pub(crate) synced: bool,
+}
+
+/// A line that was sent, with its place among everything that was done.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) order: u64,
+    pub(crate) bytes: Bytes,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            engine: Engine::new(setup(1)),
+            now: Tick { mono: 0, wall: WallNs(EPOCH) },
+            tree: Tree::default(),
+            journal: Vec::new(),
+            editor: VecDeque::new(),
+            agent: VecDeque::new(),
+            replies: VecDeque::new(),
+            warnings: VecDeque::new(),
+            exit: None,
+            stops_agent: false,
+            unrecorded: None,
+            sessions: Vec::new(),
+            trace: Vec::new(),
+            opened: BTreeSet::new(),
+            positions: BTreeMap::new(),
+            stalled: false,
+            failing: None,
+            held: VecDeque::new(),
+            order: 0,
+            run: 1,
+        }
+    }
+
+    /// Hands one thing to the engine, and whatever follows from it, until everything is quiet.
+    pub(crate) fn feed(&mut self, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            self.note(format!("> {}", told_input(&input)));
+            let actions = self.engine.step(self.now, input);
+            for action in actions {
+                self.note(format!("    {}", told_action(&action)));
+                inputs.extend(self.perform(action));
+            }
+        }
+    }
+
+    /// Moves the clocks, waking the engine whenever it asked for it.
+    pub(crate) fn pass(&mut self, ms: u32) {
+        let end = self.now.plus_ms(ms);
+        for _ in 0..10_000 {
+            match self.engine.deadline() {
+                Some(due) if due.mono <= end.mono => {
+                    self.now = due.max(self.now);
+                    self.feed(Input::Woken);
+                }
+                _ => {
+                    self.now = end;
+                    return;
+                }
+            }
+        }
+        panic!("the engine asks to be woken again and again without a step forward");
+    }
+
+    /// Kills the proxy and starts another on what the journals hold.
+    pub(crate) fn restart(&mut self) {
+        self.run += 1;
+        self.engine = Engine::new(setup(self.run));
+        self.held.clear();
+        self.stalled = false;
+        self.editor.clear();
+        self.agent.clear();
+        self.opened.clear();
+        self.sessions.clear();
+    }
+
+    /// Makes observations wait.
+    pub(crate) fn stall(&mut self) {
+        self.stalled = true;
+    }
+
+    /// Makes the observations that wait, and later ones at once.
+    pub(crate) fn capture(&mut self) {
+        self.stalled = false;
+        while let Some(action) = self.held.pop_front() {
+            for input in self.perform(action) {
+                self.feed(input);
+            }
+        }
+    }
+
+    /// Fails the observations that wait, or else the next one.
+    pub(crate) fn fail(&mut self, reason: &str) {
+        if self.held.is_empty() {
+            self.failing = Some(reason.to_owned());
+            return;
+        }
+        self.stalled = false;
+        while let Some(action) = self.held.pop_front() {
+            self.failing = Some(reason.to_owned());
+            for input in self.perform(action) {
+                self.feed(input);
+            }
+        }
+        self.failing = None;
+    }
+
+    /// Returns the fold of everything that was journaled.
+    pub(crate) fn folded(&self) -> Ledger {
+        let mut folded = Ledger::default();
+        for entry in &self.journal {
+            folded.apply(&entry.log, &entry.record);
+        }
+        folded
+    }
+
+    /// Returns the lines one peer was sent and nobody has looked at.
+    pub(crate) fn heard(&mut self, leg: Leg) -> &mut VecDeque<Frame> {
+        match leg {
+            Leg::Editor => &mut self.editor,
+            Leg::Agent => &mut self.agent,
+        }
+    }
+
+    fn perform(&mut self, action: Action) -> Vec<Input> {
+        self.order += 1;
+        match action {
+            Action::Send { leg, bytes } => {
+                let order = self.order;
+                self.heard(leg).push_back(Frame { order, bytes });
+                Vec::new()
+            }
+            Action::Append { log, record, durability } => {
+                self.append(log, record, durability == Durability::Synced);
+                Vec::new()
+            }
+            Action::OpenRoots { ask, session, directories } => {
+                vec![self.open_roots(ask, session, directories)]
+            }
+            Action::Observe { ask, root, why, named } => {
+                if self.stalled {
+                    self.held.push_back(Action::Observe { ask, root, why, named });
+                    return Vec::new();
+                }
+                vec![self.observe(ask, root, why)]
+            }
+            Action::Compute { ask, session, what } => {
+                let problem =
+                    Problem::new(ProblemKind::Internal, format!("{session}: {what:?} is not computed"));
+                vec![Input::Computed { ask, computed: Computed::Answer(Answer::Problem(problem)) }]
+            }
+            Action::Prepare { ask, files } => {
+                let files = files.into_iter().map(|plan| self.prepare(plan)).collect();
+                vec![Input::Prepared { ask, files }]
+            }
+            Action::Restore { ask, files } | Action::Recover { ask, files } => {
+                let files = files.into_iter().map(|file| self.restore(file)).collect();
+                vec![Input::Restored { ask, files }]
+            }
+            Action::Reply { ask, answer } => {
+                self.replies.push_back((ask, answer));
+                Vec::new()
+            }
+            Action::Log { level, text } => {
+                if level == Level::Warn {
+                    self.warnings.push_back(text);
+                }
+                Vec::new()
+            }
+            Action::StopAgent => {
+                self.stops_agent = true;
+                Vec::new()
+            }
+            Action::Exit { code } => {
+                self.exit.get_or_insert(code);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn append(&mut self, log: Log, record: Record, synced: bool) {
+        self.journal.push(Entry { order: self.order, log, record, synced });
+    }
+
+    fn open_roots(&mut self, ask: AskId, session: SessionKey, directories: Vec<String>) -> Input {
+        if !self.sessions.contains(&session) {
+            self.sessions.push(session.clone());
+        }
+        let recorded = self.unrecorded.is_none();
+        let roots = directories.into_iter().map(|directory| self.open_root(directory, recorded)).collect();
+        let history = self.records(&Log::Session(session));
+        Input::RootsOpened { ask, roots, unrecorded: self.unrecorded.clone(), history }
+    }
+
+    fn open_root(&mut self, directory: String, recorded: bool) -> OpenedRoot {
+        let canonical = directory.clone().into_bytes();
+        let root = self.tree.open(&directory);
+        let mut opened = OpenedRoot {
+            directory,
+            canonical,
+            root: root.clone(),
+            top: Vec::new(),
+            observing: "walk",
+            history: Vec::new(),
+            skips: Vec::new(),
+        };
+        if let Ok(header) = root {
+            let log = Log::Root(header.root.clone());
+            opened.top = self.tree.top(&header.root).as_bytes().to_vec();
+            if recorded && self.opened.insert(header.root.clone()) {
+                if self.records(&log).is_empty() {
+                    let record = Record { at: self.now.wall, event: Event::RootOpened(header) };
+                    self.append(log.clone(), record, false);
+                }
+                opened.history = self.records(&log);
+            }
+        }
+        opened
+    }
+
+    /// Returns the records of a log, as a replay would.
+    fn records(&self, log: &Log) -> Vec<Record> {
+        self.journal.iter().filter(|entry| entry.log == *log).map(|entry| entry.record.clone()).collect()
+    }
+
+    fn observe(&mut self, ask: AskId, root: RootId, why: Why) -> Input {
+        let at = self.now.wall;
+        if let Some(reason) = self.failing.take() {
+            let gap = Gap { at, reason, why };
+            self.append(Log::Root(root.clone()), Record { at, event: Event::Gap(gap.clone()) }, false);
+            return Input::Observed { ask, root, foreign: Vec::new(), outcome: Err(gap) };
+        }
+        let (tree, changes) = self.tree.look(&root, at);
+        let no = self.positions.get(&root).map_or(ObservationNo(0), |last| last.next());
+        self.positions.insert(root.clone(), no);
+        let seen = Observation::new(no, at, at, proxy(self.run), why, tree, None, changes);
+        self.append(Log::Root(root.clone()), Record { at, event: Event::Observed(seen.clone()) }, false);
+        Input::Observed { ask, root, foreign: Vec::new(), outcome: Ok(seen) }
+    }
+
+    fn prepare(&mut self, plan: FilePlan) -> Result<RevertFile, RevertOutcome> {
+        let FilePlan { root, path, expected, wanted } = plan;
+        let found = self.tree.state(&root, &path);
+        if found != expected {
+            return Err(RevertOutcome { root, path, result: RevertResult::Stale { rescued: None } });
+        }
+        let wanted = match wanted {
+            Wanted::Absent => None,
+            Wanted::State(state) => Some(state),
+            Wanted::Edited { mode, edits } => {
+                let mut bytes = self.current_bytes(&root, &path);
+                for edit in edits.into_iter().rev() {
+                    bytes.splice(edit.start..edit.end, edit.text);
+                }
+                Some(self.tree.keep(&bytes, mode))
+            }
+        };
+        let (temporary, method) = match (&found, &wanted) {
+            (_, None) => (None, Method::Remove),
+            (None, Some(_)) => (None, Method::Create),
+            (Some(_), Some(_)) => (Some(beside(&path)), Method::Exchange),
+        };
+        Ok(RevertFile { root, path, expected, wanted, temporary, method })
+    }
+
+    fn restore(&mut self, file: RevertFile) -> RevertOutcome {
+        let RevertFile { root, path, expected, wanted, .. } = file;
+        let found = self.tree.state(&root, &path);
+        if found != expected && found != wanted {
+            return RevertOutcome { root, path, result: RevertResult::Stale { rescued: found } };
+        }
+        self.tree.put(&root, &path, wanted, self.now.wall);
+        RevertOutcome { root, path, result: RevertResult::Done { left: wanted, remark: None } }
+    }
+
+    fn current_bytes(&self, root: &RootId, path: &RepoPath) -> Vec<u8> {
+        let absolute = format!("{}/{}", self.tree.top(root), String::from_utf8_lossy(path.as_bytes()));
+        self.tree.bytes(&absolute).unwrap_or_default().to_vec()
+    }
+
+    fn note(&mut self, line: String) {
+        self.trace.push(line);
+    }
+}
+
+/// The proxy of the n-th run of a play.
+fn proxy(run: u32) -> ProxyId {
+    ProxyId::new(format!("proxy{run}"))
+}
+
+fn setup(run: u32) -> Setup {
+    let seed = format!("{:08x}", run - 1);
+    Setup { proxy: proxy(run), pid: run, seed, program: "agent".to_owned() }
+}
+
+fn beside(path: &RepoPath) -> RepoPath {
+    let name = [path.as_bytes(), b".hunkgate"].concat();
+    RepoPath::new(name).expect("because a suffix keeps a path a path")
+}
+
+fn told_input(input: &Input) -> String {
+    match input {
+        Input::FromEditor(line) => format!("editor> {}", text(line)),
+        Input::FromAgent(line) => format!("agent> {}", text(line)),
+        other => cut(&format!("{other:?}")),
+    }
+}
+
+fn told_action(action: &Action) -> String {
+    match action {
+        Action::Send { leg: Leg::Editor, bytes } => format!("editor< {}", text(bytes)),
+        Action::Send { leg: Leg::Agent, bytes } => format!("agent< {}", text(bytes)),
+        Action::Append { record, .. } => {
+            format!("journal {}", cut(&serde_json::to_string(&record.event).unwrap_or_default()))
+        }
+        other => cut(&format!("{other:?}")),
+    }
+}
+
+fn text(line: &[u8]) -> String {
+    cut(String::from_utf8_lossy(line).trim_end())
+}
+
+/// Cuts a line of the trace to what a person reads.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(600) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

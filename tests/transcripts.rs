@@ -1,0 +1,38 @@
+//! Every transcript under `tests/acp_transcripts/` is a test of its own (docs/testing.md).
+
+#![allow(clippy::wildcard_enum_match_arm, reason = "what the virtual world does not know it shows or skips")]
+
+mod support;
+
+use std::fmt;
+use std::path::Path;
+
+/// What does not hold, shown as it is rather than quoted.
+struct Broken(String);
+
+fn transcript(path: &Path, bytes: Vec<u8>) -> datatest_stable::Result<()> {
+    let transcript = support::transcript::Transcript::parse(&bytes).map_err(Broken)?;
+    let seed = bytes.iter().fold(path.as_os_str().len() as u64, |seed, &byte| {
+        seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+    });
+    support::variations::hold(&transcript, seed).map_err(Broken)?;
+    Ok(())
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+datatest_stable::harness! {
+    { test = transcript, root = "tests/acp_transcripts", pattern = r"\.acp$" },
+}
