@@ -14,6 +14,7 @@ pub(crate) struct Tree {
     seen: BTreeMap<RootId, BTreeMap<RepoPath, FileState>>,
     tops: BTreeMap<RootId, String>,
     blobs: BTreeMap<BlobId, Arc<[u8]>>,
+    trees: BTreeMap<TreeId, BTreeMap<RepoPath, FileState>>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,6 +114,7 @@ impl Tree {
     pub(crate) fn look(&mut self, root: &RootId, at: WallNs) -> (TreeId, Vec<Change>) {
         let now = self.current(root);
         let tree = tree_id(&now);
+        self.trees.insert(tree, now.clone());
         let Some(before) = self.seen.insert(root.clone(), now.clone()) else { return (tree, Vec::new()) };
         let mut paths: Vec<&RepoPath> = before.keys().chain(now.keys()).collect();
         paths.sort();
@@ -160,6 +162,10 @@ impl Tree {
 impl Blobs for Tree {
     fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>> {
         self.bytes_of(blob)
+    }
+
+    fn entry(&self, tree: TreeId, path: &RepoPath) -> Option<FileState> {
+        self.trees.get(&tree)?.get(path).copied()
     }
 }
 

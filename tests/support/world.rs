@@ -306,6 +306,7 @@ impl World {
                 }
                 Some(self.tree.keep(&bytes, mode))
             }
+            Wanted::Bytes { mode, bytes } => Some(self.tree.keep(&bytes, mode)),
         };
         let (temporary, method) = match (&found, &wanted) {
             (_, None) => (None, Method::Remove),
