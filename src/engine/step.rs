@@ -1,7 +1,9 @@
 //! The visible pipeline.
 
 use crate::base::{Minter, ProxyId, Tick};
-use crate::engine::{Action, Input};
+use crate::engine::{Action, Input, Leg};
+use crate::ledger::Ledger;
+use bytes::Bytes;
 
 /// What the host tells a new engine about itself.
 #[derive(Clone, Debug)]
@@ -21,21 +23,22 @@ pub struct Setup {
 pub struct Engine {
     setup: Setup,
     minter: Minter,
+    ledger: Ledger,
 }
 
 impl Engine {
     /// Starts a machine to which nothing has happened.
     pub fn new(setup: Setup) -> Self {
         let minter = Minter::new(setup.seed.clone());
-        Self { setup, minter }
+        Self { setup, minter, ledger: Ledger::default() }
     }
 
     /// Takes in what happened at `now`, and says what shall be done, in order.
     pub fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
         let _ = (now, &self.setup, &self.minter);
         match input {
-            Input::FromEditor(bytes) => vec![Action::Send { leg: crate::engine::Leg::Agent, bytes }],
-            Input::FromAgent(bytes) => vec![Action::Send { leg: crate::engine::Leg::Editor, bytes }],
+            Input::FromEditor(bytes) => vec![Action::Send { leg: Leg::Agent, bytes }],
+            Input::FromAgent(bytes) => vec![Action::Send { leg: Leg::Editor, bytes }],
             _ => Vec::new(),
         }
     }
@@ -43,5 +46,14 @@ impl Engine {
     /// Returns when [`Input::Woken`] is due.
     pub fn deadline(&self) -> Option<Tick> {
         None
+    }
+    /// Returns the ledger: the fold of all that was recorded.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Gives every parked frame up, oldest first, after a step that failed: the host goes on without the engine.
+    pub fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
+        Vec::new()
     }
 }

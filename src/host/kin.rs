@@ -1,0 +1,145 @@
+//! Our descendants and our ancestors, as the kernel tells them.
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// How long descendants get between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long an ended process is looked for before we give up on it.
+const LIMIT: Duration = Duration::from_secs(2);
+
+/// What `/proc/PID/stat` says of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    /// Its parent.
+    pub(crate) parent: i32,
+    /// When it started, in clock ticks since boot: with the pid it names the process for as long as the machine runs.
+    pub(crate) started: u64,
+    /// Whether it is dead and waits to be reaped.
+    pub(crate) zombie: bool,
+}
+
+/// Looks at one process; `None` when there is none.
+pub(crate) fn look(pid: i32) -> Option<Process> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    parse_stat(&stat)
+}
+
+fn parse_stat(stat: &str) -> Option<Process> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(Process { parent, started, zombie: matches!(state, "Z" | "X") })
+}
+
+/// Returns the ancestors of a process, nearest first.
+pub(crate) fn ancestors(pid: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut at = pid;
+    while let Some(process) = look(at) {
+        if process.parent <= 0 || found.contains(&process.parent) {
+            break;
+        }
+        found.push(process.parent);
+        at = process.parent;
+    }
+    found
+}
+
+/// Returns our living and dead descendants with the time they started, parents before children.
+pub(crate) fn descendants() -> Vec<(i32, Process)> {
+    let Ok(ours) = i32::try_from(std::process::id()) else { return Vec::new() };
+    let all = everybody();
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for (&pid, process) in &all {
+        children.entry(process.parent).or_default().push(pid);
+    }
+    let mut found = Vec::new();
+    let mut wave = vec![ours];
+    let mut seen = BTreeSet::from([ours]);
+    while let Some(parent) = wave.pop() {
+        for &child in children.get(&parent).map(Vec::as_slice).unwrap_or_default() {
+            if seen.insert(child) {
+                wave.push(child);
+                found.extend(all.get(&child).map(|&process| (child, process)));
+            }
+        }
+    }
+    found
+}
+
+fn everybody() -> BTreeMap<i32, Process> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter_map(|pid| Some((pid, look(pid)?)))
+        .collect()
+}
+
+/// Reaps the dead children that we adopted as a subreaper, one by one; `but` is left to whoever waits for it.
+pub(crate) fn reap_adopted(but: Option<i32>) {
+    let Ok(ours) = i32::try_from(std::process::id()) else { return };
+    for (pid, process) in descendants() {
+        if process.parent == ours && process.zombie && Some(pid) != but {
+            reap(pid);
+        }
+    }
+}
+
+fn reap(pid: i32) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+/// Ends every descendant that is left, process by process and never by group: the group may be the editor's.
+pub(crate) fn end_descendants() {
+    let deadline = std::time::Instant::now() + LIMIT;
+    let mut asked: BTreeMap<(i32, u64), std::time::Instant> = BTreeMap::new();
+    loop {
+        reap_adopted(None);
+        let left: Vec<_> = descendants().into_iter().filter(|(_, process)| !process.zombie).collect();
+        let now = std::time::Instant::now();
+        if left.is_empty() || now >= deadline {
+            return;
+        }
+        for (pid, process) in left {
+            let since = *asked.entry((pid, process.started)).or_insert_with(|| {
+                signal(pid, Signal::TERM);
+                now
+            });
+            if now - since >= GRACE {
+                signal(pid, Signal::KILL);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn signal(pid: i32, which: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, which);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_name_with_blanks_and_brackets_does_not_shift_the_fields() {
+        let stat = "17 (a) b (c) S 4 17 17 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9876 10 11";
+        assert_eq!(parse_stat(stat), Some(Process { parent: 4, started: 9876, zombie: false }));
+        assert_eq!(parse_stat("no stat at all"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn our_parent_is_our_first_ancestor() {
+        let ours = i32::try_from(std::process::id()).expect("a pid is positive");
+        let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+        assert_eq!(ancestors(ours).first().copied(), parent);
+    }
+}

@@ -1,0 +1,398 @@
+//! The one that owns the engine: what happened goes in, what comes out is done, in order.
+
+use crate::base::{AskId, Leg};
+use crate::engine::{Action, Durability, Input, Level, Notice, Setup};
+use crate::host::child::AgentPid;
+use crate::host::clock::Clock;
+use crate::host::event::{Event, Inbox};
+use crate::host::fuse::Fused;
+use crate::host::gauge::Gauge;
+use crate::host::leg::{Outgoing, Writer};
+use crate::host::perform::Perform;
+use crate::host::voice::Voice;
+use crate::ledger::{RevertFile, RevertOutcome, RevertResult};
+use crate::review::{Answer, Asked, Problem, ProblemKind};
+use crate::wire::Piece;
+use rustix::process::Signal;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// From the end of the agent's stdin to SIGTERM.
+const EOF_GRACE: Duration = Duration::from_millis(2_500);
+/// From SIGTERM to SIGKILL.
+const TERM_GRACE: Duration = Duration::from_secs(2);
+/// How long effects that were started may still answer once the agent is gone, and writers may write.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Asks of other processes are numbered from here, those of the engine from 1.
+const FOREIGN_ASKS: u64 = 1 << 62;
+
+/// Counts what is on its way to each peer.
+#[derive(Clone, Debug)]
+pub(crate) struct Gauges {
+    /// To the editor.
+    pub(crate) editor: Arc<Gauge>,
+    /// To the agent.
+    pub(crate) agent: Arc<Gauge>,
+}
+
+impl Gauges {
+    /// Starts both with one limit.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { editor: Arc::new(Gauge::new(limit)), agent: Arc::new(Gauge::new(limit)) }
+    }
+
+    /// Returns the gauge of what is on its way to `leg`.
+    pub(crate) fn to(&self, leg: Leg) -> &Arc<Gauge> {
+        match leg {
+            Leg::Editor => &self.editor,
+            Leg::Agent => &self.agent,
+        }
+    }
+}
+
+/// What a relay works with.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    /// What the engine is told of itself.
+    pub(crate) setup: Setup,
+    /// Where events come from, and where effects put theirs.
+    pub(crate) events: (Inbox, Receiver<Event>),
+    /// What is under way.
+    pub(crate) gauges: Gauges,
+    /// The way to the editor.
+    pub(crate) editor: Writer,
+    /// The way to the agent; `None` when it could not be started.
+    pub(crate) agent: Option<Writer>,
+    /// The agent's process.
+    pub(crate) pid: AgentPid,
+    /// What carries effects out.
+    pub(crate) perform: Box<dyn Perform>,
+    /// Our stderr.
+    pub(crate) voice: Voice,
+}
+
+/// The owner of the engine.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    fused: Fused,
+    clock: Clock,
+    events: Receiver<Event>,
+    /// Kept, so that the channel never reports its end.
+    _inbox: Inbox,
+    gauges: Gauges,
+    editor: Writer,
+    agent: Option<Writer>,
+    pid: AgentPid,
+    perform: Box<dyn Perform>,
+    voice: Voice,
+    end: End,
+    asks: BTreeMap<AskId, Sender<Answer>>,
+    asked: u64,
+    watchers: Vec<Sender<Notice>>,
+    started: usize,
+}
+
+/// How far the end has come.
+#[derive(Debug, Default)]
+struct End {
+    editor_closed: bool,
+    /// The next rung of the ladder, and when it is due.
+    ladder: Option<(Rung, Instant)>,
+    agent_silent: bool,
+    reaped: Option<(i32, String, Instant)>,
+    /// The engine knows that the agent is gone; since when.
+    told: Option<Instant>,
+    signal: Option<i32>,
+    code: Option<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rung {
+    Term,
+    Kill,
+    None,
+}
+
+impl Relay {
+    /// Puts the parts together.
+    pub(crate) fn new(parts: Parts) -> Self {
+        let (inbox, events) = parts.events;
+        Self {
+            fused: Fused::new(parts.setup),
+            clock: Clock::start(),
+            events,
+            _inbox: inbox,
+            gauges: parts.gauges,
+            editor: parts.editor,
+            agent: parts.agent,
+            pid: parts.pid,
+            perform: parts.perform,
+            voice: parts.voice,
+            end: End::default(),
+            asks: BTreeMap::new(),
+            asked: FOREIGN_ASKS,
+            watchers: Vec::new(),
+            started: 0,
+        }
+    }
+
+    /// Relays until the agent is gone and everything is said. Returns the exit code.
+    pub(crate) fn run(mut self) -> i32 {
+        loop {
+            let event = match self.patience() {
+                None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(patience) => self.events.recv_timeout(patience),
+            };
+            if let Ok(event) = event {
+                self.take(event);
+            }
+            self.wake();
+            self.climb();
+            self.tell_agent_gone();
+            self.flush();
+            if let Some(code) = self.over() {
+                self.close();
+                return code;
+            }
+        }
+    }
+
+    /// How long nothing needs to be done, if nothing happens.
+    fn patience(&self) -> Option<Duration> {
+        let now = Instant::now();
+        let wake = self.fused.deadline().map(|tick| self.clock.until(tick));
+        let rung = self.end.ladder.filter(|(rung, _)| *rung != Rung::None).map(|(_, due)| due - now);
+        let drain = self.end.reaped.as_ref().map(|(_, _, since)| *since + LAST_WORDS - now);
+        let last = self.end.told.map(|since| since + LAST_WORDS - now);
+        [wake, rung, drain.filter(|_| self.end.told.is_none()), last].into_iter().flatten().min()
+    }
+
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Read { leg, pieces, bytes } => self.read(leg, pieces, bytes),
+            Event::Ended(Leg::Editor) | Event::Unwritable(Leg::Editor) => self.editor_closed(),
+            Event::Ended(Leg::Agent) => {
+                self.end.agent_silent = true;
+                self.stop_agent();
+            }
+            Event::Unwritable(Leg::Agent) => {}
+            Event::AgentReaped { code, stderr_tail } => {
+                self.end.reaped = Some((code, stderr_tail, Instant::now()));
+            }
+            Event::Came(input) => {
+                self.started = self.started.saturating_sub(1);
+                self.step(input);
+            }
+            Event::Asked { asked, reply } => self.asked(asked, reply),
+            Event::Watch(watcher) => self.watchers.push(watcher),
+            Event::Signal { name, number } => {
+                self.end.signal.get_or_insert(number);
+                self.step(Input::Signal(name));
+                self.editor_closed();
+            }
+        }
+    }
+
+    fn read(&mut self, leg: Leg, pieces: Vec<Piece>, bytes: usize) {
+        let to = leg.other();
+        for piece in pieces {
+            match (piece, leg) {
+                (Piece::Line(line), Leg::Editor) => self.step(Input::FromEditor(line)),
+                (Piece::Line(line), Leg::Agent) => self.step(Input::FromAgent(line)),
+                (Piece::Oversize { bytes, ends }, _) => self.push(to, Outgoing::Part { bytes, ends }),
+            }
+        }
+        self.flush();
+        self.gauges.to(to).sub(bytes);
+    }
+
+    fn asked(&mut self, asked: Asked, reply: Sender<Answer>) {
+        let ask = AskId(self.asked);
+        self.asked += 1;
+        self.asks.insert(ask, reply);
+        self.step(Input::Asked { ask, asked });
+    }
+
+    fn editor_closed(&mut self) {
+        if !std::mem::replace(&mut self.end.editor_closed, true) {
+            self.step(Input::EditorClosed);
+        }
+        self.stop_agent();
+    }
+
+    fn step(&mut self, input: Input) {
+        let actions = self.fused.step(self.clock.now(), input);
+        self.act(actions);
+    }
+
+    fn act(&mut self, actions: Vec<Action>) {
+        let mut unsynced: Option<String> = None;
+        let mut failed = Vec::new();
+        for action in actions {
+            match action {
+                Action::Send { leg, bytes } => self.push(leg, Outgoing::Frame(bytes)),
+                Action::Append { log, record, durability } => {
+                    if durability == Durability::Synced {
+                        self.flush();
+                    }
+                    if let Err(reason) = self.perform.append(&log, &record, durability) {
+                        if durability == Durability::Synced {
+                            unsynced = Some(reason.clone());
+                        }
+                        failed.push(Input::AppendFailed { log, reason });
+                    }
+                }
+                Action::Restore { ask, files } if unsynced.is_some() => {
+                    failed.push(Input::Restored { ask, files: not_done(&files, unsynced.as_deref()) });
+                }
+                Action::Reply { ask, answer } => self.reply(ask, answer, unsynced.as_deref()),
+                Action::OpenRoots { .. }
+                | Action::Observe { .. }
+                | Action::Compute { .. }
+                | Action::Prepare { .. }
+                | Action::Restore { .. }
+                | Action::Recover { .. } => {
+                    self.flush();
+                    self.started += 1;
+                    self.perform.start(action, self.fused.ledger());
+                }
+                Action::Pin { .. } => self.perform.start(action, self.fused.ledger()),
+                Action::Publish(notice) => {
+                    self.watchers.retain(|watcher| watcher.send(notice.clone()).is_ok())
+                }
+                Action::Log { level, text } => self.log(level, &text),
+                Action::StopAgent => self.stop_agent(),
+                Action::Exit { code } => {
+                    self.end.code = Some(code);
+                    self.stop_agent();
+                }
+            }
+        }
+        for input in failed {
+            self.step(input);
+        }
+    }
+
+    fn push(&mut self, leg: Leg, item: Outgoing) {
+        match leg {
+            Leg::Editor => self.editor.push(item),
+            Leg::Agent => {
+                if let Some(agent) = &mut self.agent {
+                    agent.push(item);
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        self.editor.flush();
+        if let Some(agent) = &mut self.agent {
+            agent.flush();
+        }
+    }
+
+    fn reply(&mut self, ask: AskId, answer: Answer, unsynced: Option<&str>) {
+        let answer = match (answer, unsynced) {
+            (
+                Answer::Decided(_) | Answer::Rebased(_) | Answer::Resolved(_) | Answer::Commented(_),
+                Some(reason),
+            ) => {
+                let message = format!("it could not be recorded: {reason}");
+                Answer::Problem(Problem::new(ProblemKind::Internal, message))
+            }
+            (answer, _) => answer,
+        };
+        if let Some(reply) = self.asks.remove(&ask) {
+            let _ = reply.send(answer);
+        }
+    }
+
+    fn log(&self, level: Level, text: &str) {
+        match level {
+            Level::Debug => tracing::debug!("{text}"),
+            Level::Info => tracing::info!("{text}"),
+            Level::Warn => tracing::warn!("{text}"),
+        }
+    }
+
+    fn wake(&mut self) {
+        let now = self.clock.now();
+        if self.fused.deadline().is_some_and(|due| due.mono <= now.mono) {
+            self.step(Input::Woken);
+        }
+    }
+
+    /// Closes the agent's stdin, once, and sets the ladder up.
+    fn stop_agent(&mut self) {
+        if self.end.ladder.is_none() {
+            self.flush();
+            if let Some(agent) = &mut self.agent {
+                agent.close();
+            }
+            self.end.ladder = Some((Rung::Term, Instant::now() + EOF_GRACE));
+        }
+    }
+
+    /// Takes the next rung when it is due.
+    fn climb(&mut self) {
+        let Some((rung, due)) = self.end.ladder else { return };
+        if Instant::now() < due || self.end.reaped.is_some() {
+            return;
+        }
+        self.end.ladder = Some(match rung {
+            Rung::Term => {
+                self.pid.signal(Signal::TERM);
+                (Rung::Kill, Instant::now() + TERM_GRACE)
+            }
+            Rung::Kill | Rung::None => {
+                self.pid.signal(Signal::KILL);
+                (Rung::None, due)
+            }
+        });
+    }
+
+    /// Tells the engine that the agent is gone, after all that it said was handed in.
+    fn tell_agent_gone(&mut self) {
+        let Some((code, tail, since)) = &self.end.reaped else { return };
+        let drained = self.end.agent_silent || (self.end.ladder.is_some() && since.elapsed() >= LAST_WORDS);
+        if !drained || self.end.told.is_some() {
+            return;
+        }
+        let input = Input::AgentExited { code: *code, stderr_tail: tail.clone() };
+        self.end.told = Some(Instant::now());
+        self.step(input);
+    }
+
+    /// Returns the exit code when nothing is left to wait for.
+    fn over(&self) -> Option<i32> {
+        let signalled = self.end.signal.map(|signal| 128 + signal);
+        let told = match (&self.end.told, &self.agent) {
+            (Some(since), _) => since,
+            (None, None) if self.end.editor_closed || self.end.code.is_some() => {
+                return signalled.or(self.end.code).or(Some(1));
+            }
+            (None, _) => return None,
+        };
+        let quiet = self.end.code.is_some() || self.started == 0 || told.elapsed() >= LAST_WORDS;
+        let code = self.end.code.or(self.end.reaped.as_ref().map(|(code, ..)| *code));
+        quiet.then(|| signalled.or(code).unwrap_or(1))
+    }
+
+    fn close(&mut self) {
+        self.perform.close();
+        self.editor.wait_written(LAST_WORDS);
+        self.voice.wait_written(LAST_WORDS);
+    }
+}
+
+fn not_done(files: &[RevertFile], reason: Option<&str>) -> Vec<RevertOutcome> {
+    let reason = format!("its record could not be written: {}", reason.unwrap_or_default());
+    let failed = |file: &RevertFile| RevertOutcome {
+        root: file.root.clone(),
+        path: file.path.clone(),
+        result: RevertResult::Failed { reason: reason.clone() },
+    };
+    files.iter().map(failed).collect()
+}

@@ -1,0 +1,8 @@
+//! Real processes: how a proxy starts, relays and ends between a scripted editor and scripted agents.
+
+#[path = "processes/ends.rs"]
+mod ends;
+#[path = "processes/proxy.rs"]
+mod proxy;
+#[path = "processes/relay.rs"]
+mod relay;
