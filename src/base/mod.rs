@@ -16,6 +16,7 @@ mod base64;
 mod id;
 mod leg;
 mod path;
+mod pattern;
 mod time;
 
 pub use base64::{base64_decode, base64_encode};
@@ -25,4 +26,5 @@ pub use id::{
 };
 pub use leg::Leg;
 pub use path::{PathError, RepoPath, Roots};
+pub use pattern::Patterns;
 pub use time::{Tick, WallNs};

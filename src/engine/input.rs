@@ -1,7 +1,7 @@
 //! Everything that can happen to the engine.
 
-use crate::base::{AskId, RootId, SessionKey};
-use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader};
+use crate::base::{AskId, RootId};
+use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
@@ -31,6 +31,13 @@ pub enum Input {
         /// 127 not found, 126 not executable.
         code: i32,
     },
+    /// A session is taken up from its journal, with no peers: a command without a proxy.
+    Adopt {
+        /// Its header.
+        header: Box<SessionHeader>,
+        /// Its `cwd` and additional directories, or its roots.
+        directories: Vec<String>,
+    },
     /// Roots were resolved for the directories of a session.
     RootsOpened {
         /// The action it answers.
@@ -41,6 +48,8 @@ pub enum Input {
         unrecorded: Option<String>,
         /// What earlier processes wrote in the session's ledger, when it exists.
         history: Vec<Record>,
+        /// What replay of it had to skip.
+        skips: Vec<Skip>,
     },
     /// A root was observed, or could not be. Records of other processes come first.
     Observed {
@@ -110,9 +119,5 @@ pub struct OpenedRoot {
     /// What the root's chain held already, in order, when this process first opened it.
     pub history: Vec<Record>,
     /// What replay of the chain had to skip.
-    pub skips: Vec<crate::ledger::Skip>,
+    pub skips: Vec<Skip>,
 }
-
-/// What an opened session is called on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionName(pub SessionKey);

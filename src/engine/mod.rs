@@ -12,5 +12,5 @@ mod step;
 
 pub use crate::base::Leg;
 pub use action::{Action, Durability, Level, Notice};
-pub use input::{Input, OpenedRoot, SessionName};
+pub use input::{Input, OpenedRoot};
 pub use step::{Engine, Setup};

@@ -1,6 +1,7 @@
 //! The visible pipeline.
 
-use crate::base::{Minter, ProxyId, Tick};
+use crate::base::{Minter, Patterns, ProxyId, Tick};
+use crate::config::Config;
 use crate::engine::{Action, Input, Leg};
 use crate::ledger::Ledger;
 use bytes::Bytes;
@@ -14,8 +15,14 @@ pub struct Setup {
     pub pid: u32,
     /// Eight random hex digits, or a test's choice: the seed of all ids we mint.
     pub seed: String,
-    /// The agent's program, as its name until it says another.
+    /// The agent's program: its name until it says another.
     pub program: String,
+    /// The configuration in force.
+    pub config: Config,
+    /// File names whose content is neither kept nor shown.
+    pub withheld: Patterns,
+    /// The session that started this proxy's agent, from `HUNKGATE_PARENT`.
+    pub parent: Option<String>,
 }
 
 /// The one machine.

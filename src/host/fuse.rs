@@ -102,7 +102,8 @@ impl Rescue {
             Input::Asked { ask, .. } => Self::Asked(*ask),
             Input::AgentExited { code, .. } | Input::AgentNotStarted { code, .. } => Self::Exited(*code),
             Input::EditorClosed => Self::Closed,
-            Input::RootsOpened { .. }
+            Input::Adopt { .. }
+            | Input::RootsOpened { .. }
             | Input::Observed { .. }
             | Input::Computed { .. }
             | Input::Prepared { .. }

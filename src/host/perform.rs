@@ -62,6 +62,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
             roots: Vec::new(),
             unrecorded: Some(reason.to_owned()),
             history: Vec::new(),
+            skips: Vec::new(),
         },
         Action::Observe { ask, root, why, .. } => {
             let gap = Gap { at: WallNs::default(), reason: reason.to_owned(), why };

@@ -112,7 +112,15 @@ fn performer(_launch: &Launch, inbox: &Inbox) -> Box<dyn Perform> {
 fn setup(launch: &Launch, proxy: ProxyId, seed: String) -> Setup {
     let program = launch.agent.first().map(std::path::Path::new).and_then(std::path::Path::file_name);
     let program = program.unwrap_or_default().to_string_lossy().into_owned();
-    Setup { proxy, pid: std::process::id(), seed, program }
+    Setup {
+        proxy,
+        pid: std::process::id(),
+        seed,
+        program,
+        config: crate::config::Config::default(),
+        withheld: crate::base::Patterns::default(),
+        parent: None,
+    }
 }
 
 /// Draws eight hex digits that no other run has.

@@ -1,8 +1,9 @@
 //! Which calls a session has open, and what is known of each.
 
 use crate::acp::{CallStatus, CallUpdate};
-use crate::base::{CallId, TurnNo, WindowId};
+use crate::base::{CallId, Digest, RepoPath, RootId, TurnNo, WindowId};
 use indexmap::IndexMap;
+use std::collections::BTreeSet;
 
 /// A call that was seen in this session.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,9 @@ pub struct OpenCall {
     pub closed: bool,
     /// Whether its opening was sharpened by an answered permission.
     pub sharpened: bool,
+    /// The paths that it named, beneath their roots.
+    pub named: Vec<(RootId, RepoPath)>,
+    claims: BTreeSet<Digest>,
 }
 
 /// What a message changed.
@@ -85,6 +89,8 @@ impl Calls {
             parent: None,
             closed: false,
             sharpened: false,
+            named: Vec::new(),
+            claims: BTreeSet::new(),
         };
         refine(&mut call, update);
         self.known.insert(update.call.clone(), call);
@@ -101,6 +107,18 @@ impl Calls {
         let known = self.known.get_mut(call).filter(|known| !known.closed)?;
         known.closed = true;
         Some(known.clone())
+    }
+
+    /// Notes a claim by its digest. Says whether it is new.
+    pub fn claim(&mut self, call: &CallId, claim: Digest) -> bool {
+        self.known.get_mut(call).is_some_and(|known| known.claims.insert(claim))
+    }
+
+    /// Notes a path that the call named.
+    pub fn name(&mut self, call: &CallId, path: (RootId, RepoPath)) {
+        if let Some(known) = self.known.get_mut(call).filter(|known| !known.named.contains(&path)) {
+            known.named.push(path);
+        }
     }
 
     /// The call's permission was given: nothing of it can have been written before. Returns it the first time.

@@ -30,6 +30,8 @@ pub struct Session {
     pub mode: Option<String>,
     /// The session that it works for.
     pub parent: Option<SessionId>,
+    /// Whether it was taken up from its journal, for a command without a proxy.
+    pub adopted: bool,
     /// Whether the agent has sent its commands.
     pub commands_seen: bool,
 }
@@ -83,6 +85,7 @@ impl Session {
             replay: Replay::No,
             mode: None,
             parent: None,
+            adopted: false,
             commands_seen: false,
         }
     }

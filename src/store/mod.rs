@@ -32,5 +32,5 @@ pub use journal::{
     Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
 };
 pub use root::{Refused, Root, resolve_root};
-pub use settings::{Patterns, Settings};
+pub use settings::Settings;
 pub use state::{Holder, Lease, LeaseError, SessionOnDisk, StateDir};

@@ -241,7 +241,7 @@ impl World {
         let recorded = self.unrecorded.is_none();
         let roots = directories.into_iter().map(|directory| self.open_root(directory, recorded)).collect();
         let history = self.records(&Log::Session(session));
-        Input::RootsOpened { ask, roots, unrecorded: self.unrecorded.clone(), history }
+        Input::RootsOpened { ask, roots, unrecorded: self.unrecorded.clone(), history, skips: Vec::new() }
     }
 
     fn open_root(&mut self, directory: String, recorded: bool) -> OpenedRoot {
@@ -343,7 +343,15 @@ fn proxy(run: u32) -> ProxyId {
 
 fn setup(run: u32) -> Setup {
     let seed = format!("{:08x}", run - 1);
-    Setup { proxy: proxy(run), pid: run, seed, program: "agent".to_owned() }
+    Setup {
+        proxy: proxy(run),
+        pid: run,
+        seed,
+        program: "agent".to_owned(),
+        config: hunkgate::config::Config::default(),
+        withheld: hunkgate::base::Patterns::default(),
+        parent: None,
+    }
 }
 
 fn beside(path: &RepoPath) -> RepoPath {
