@@ -10,6 +10,7 @@
 
 mod places;
 mod port;
+pub mod text;
 
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use port::{Cursor, Launch, LogLine, Port};

@@ -1,0 +1,49 @@
+//! What became of a decision command.
+
+use super::listing::state_word;
+use super::style::{Style, Tone, count, harmless};
+use crate::ledger::{DecidedShape, ItemShape};
+
+/// Writes what became of each item, and a sentence over all.
+pub(super) fn decided(style: &Style, decided: &DecidedShape) -> String {
+    let mut text = format!("{}\n", style.tone(Tone::Title, &headline(decided)));
+    for row in &decided.items {
+        text += &item(style, row);
+    }
+    for row in &decided.left {
+        text += &item(style, row);
+    }
+    text
+}
+
+fn headline(decided: &DecidedShape) -> String {
+    let of = |outcome: &str| decided.items.iter().filter(|item| item.outcome == outcome).count();
+    let (done, refused) = (of("done") + of("queued"), of("refused"));
+    let mut text = format!("{}: {}", decided.verb, count(done, "hunk"));
+    if refused > 0 {
+        text += &format!(", {refused} refused");
+    }
+    if decided.dry_run {
+        text += " (dry run: nothing was changed)";
+    } else if decided.queued {
+        text += " (queued: the agent is at work, it happens when the turn ends)";
+    }
+    text
+}
+
+fn item(style: &Style, item: &ItemShape) -> String {
+    let (tone, word) = match item.outcome.as_str() {
+        "refused" => (Tone::Notice, "refused"),
+        "left" => (Tone::Faint, "left"),
+        "queued" => (Tone::Removed, "queued"),
+        _ => (Tone::Added, state_word(item.state)),
+    };
+    let id = item.id.as_str();
+    let reason = item.reason.as_ref().map(|reason| format!(": {}", harmless(reason))).unwrap_or_default();
+    format!(
+        "  {}  {}  {}{reason}\n",
+        style.tone(Tone::Name, id.get(..8).unwrap_or(id)),
+        harmless(&item.path),
+        style.tone(tone, word),
+    )
+}

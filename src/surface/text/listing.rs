@@ -1,0 +1,146 @@
+//! The queue, file by file.
+
+use super::hunk::{Extent, hunk};
+use super::style::{Style, Tone, brief, count};
+use crate::ledger::{CommentShape, HunkShape, ListingShape, ReviewState, ShownShape};
+use crate::surface::text::hunk::call;
+
+/// The shortest prefix of an id that is shown.
+const ID_DIGITS: usize = 8;
+
+/// Writes a listing.
+pub(super) fn listing(style: &Style, listing: &ListingShape) -> String {
+    let mut text = format!("{}\n", style.tone(Tone::Title, &headline(listing)));
+    text += &damage(style, listing);
+    let digits = id_digits(&listing.hunks);
+    let mut file = None;
+    for item in &listing.hunks {
+        if file != Some((&item.root, &item.path)) {
+            file = Some((&item.root, &item.path));
+            text += &format!("\n{}\n", style.tone(Tone::Title, &name(item, listing)));
+        }
+        let id = item.id.as_str();
+        text += &hunk(style, item, id.get(..digits).unwrap_or(id), Extent::Beginning);
+    }
+    for row in &listing.superseded {
+        let turn = row.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+        let line = format!("superseded: {} ({}{turn})", brief(&row.title, 60), row.tool_call_id);
+        text += &format!("\n{}\n", style.tone(Tone::Faint, &line));
+    }
+    for remark in listing.comments.iter().filter(|comment| !comment.resolved) {
+        text += &format!("\n{}", comment(style, remark));
+    }
+    text
+}
+
+/// Writes one hunk with everything that is known of it.
+pub(super) fn shown(style: &Style, shown: &ShownShape) -> String {
+    let item = &shown.hunk;
+    let mut text = format!("{}\n", style.tone(Tone::Title, &item.path));
+    text += &hunk(style, item, item.id.as_str(), Extent::Whole);
+    text += &format!(
+        "\n{}\n",
+        shown.explanation.lines().map(|line| brief(line, 2000)).collect::<Vec<_>>().join("\n")
+    );
+    for row in &item.calls {
+        text += &format!("  {}\n", call(row));
+    }
+    if !shown.history.is_empty() {
+        text += "\nhistory\n";
+    }
+    for row in &shown.history {
+        let reason =
+            row.reason.as_ref().map(|reason| format!(": {}", brief(reason, 200))).unwrap_or_default();
+        text += &format!(
+            "  {}  {} by {} ({}){reason}\n",
+            style.time(row.at),
+            state_word(row.state),
+            row.by,
+            row.channel
+        );
+    }
+    text
+}
+
+/// Writes a comment.
+pub(super) fn comment(style: &Style, comment: &CommentShape) -> String {
+    let lines = if comment.line_end > comment.line_start {
+        format!("{}-{}", comment.line_start, comment.line_end)
+    } else {
+        comment.line_start.to_string()
+    };
+    let mark = match (comment.resolved, comment.outdated) {
+        (true, _) => " (resolved)",
+        (false, true) => " (outdated)",
+        (false, false) => "",
+    };
+    let place = style.tone(Tone::Name, &format!("{}:{lines}", comment.path));
+    let id = style.tone(Tone::Faint, comment.id.as_str());
+    let mut text = format!("{place}{mark}  comment {id} by {}\n", comment.author);
+    for line in comment.body.lines() {
+        text += &format!("    {}\n", style.tone(Tone::Notice, line));
+    }
+    text
+}
+
+/// Returns the word for a state.
+pub(super) fn state_word(state: ReviewState) -> &'static str {
+    match state {
+        ReviewState::Unreviewed => "unreviewed",
+        ReviewState::Accepted => "accepted",
+        ReviewState::Rejected => "rejected",
+    }
+}
+
+fn headline(listing: &ListingShape) -> String {
+    if listing.hunks.is_empty() {
+        return "nothing differs from the session's base".to_owned();
+    }
+    let of = |wanted: fn(&HunkShape) -> bool| listing.hunks.iter().filter(|hunk| wanted(hunk)).count();
+    let mut parts = vec![format!("{} to review", count(of(is_owed), "hunk"))];
+    let rest = [
+        (of(is_not_ours), "with no call"),
+        (of(|hunk| hunk.state == ReviewState::Accepted), "accepted"),
+        (of(|hunk| hunk.state == ReviewState::Rejected), "rejected"),
+    ];
+    parts.extend(
+        rest.iter().filter(|(number, _)| *number > 0).map(|(number, what)| format!("{number} {what}")),
+    );
+    parts.join(", ")
+}
+
+fn is_owed(hunk: &HunkShape) -> bool {
+    hunk.state == ReviewState::Unreviewed && !hunk.tool_call_ids.is_empty()
+}
+
+fn is_not_ours(hunk: &HunkShape) -> bool {
+    hunk.state == ReviewState::Unreviewed && hunk.tool_call_ids.is_empty()
+}
+
+/// Says what cannot be trusted, and what is held.
+fn damage(style: &Style, listing: &ListingShape) -> String {
+    let mut lines = Vec::new();
+    for root in &listing.degraded {
+        lines.extend(root.degraded.as_ref().map(|why| format!("degraded: {}: {why}", root.root)));
+    }
+    for skip in &listing.integrity.skips {
+        lines.push(format!("journal line {} was skipped: {}", skip.line, skip.reason));
+    }
+    lines.extend(listing.gate.as_ref().map(|gate| format!("{} waits to write {}", gate.tool, gate.path)));
+    lines.iter().map(|line| format!("{}\n", style.tone(Tone::Notice, line))).collect()
+}
+
+/// Names a file: beneath its root, with the root where there are several.
+fn name(item: &HunkShape, listing: &ListingShape) -> String {
+    let several = listing.hunks.iter().any(|other| other.root != item.root);
+    if several { format!("{}/{}", item.root, item.path) } else { item.path.clone() }
+}
+
+/// Returns how many digits tell every id of a listing apart.
+fn id_digits(hunks: &[HunkShape]) -> usize {
+    let mut ids: Vec<&str> = hunks.iter().map(|hunk| hunk.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let shared = |pair: &[&str]| pair[0].bytes().zip(pair[1].bytes()).take_while(|(a, b)| a == b).count();
+    ids.windows(2).map(shared).map(|same| same + 1).max().unwrap_or(0).max(ID_DIGITS)
+}

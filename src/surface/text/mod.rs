@@ -1,0 +1,27 @@
+//! **Job.** Answers as lines for people: coloured on a terminal, plain in a pipe.
+//!
+//! **Words.** [`Style`], how to write; one function per kind of answer.
+//!
+//! **Laws.**
+//! 1. What a peer chose (titles, paths, contents) reaches a terminal with its control and direction characters escaped
+//!    (`style::tests::nothing_a_peer_chose_drives_the_terminal`).
+//! 2. Without colour there is no escape sequence in the output (`surfaces::plain_output_has_no_escape_sequence`).
+//!
+//! **Uses.** `base`, `ledger` (shapes), `review` (answers).
+//!
+//! **Not here.** What is shown: that is in the shapes (`ledger`).
+
+mod answer;
+mod blame;
+mod decided;
+mod hunk;
+mod listing;
+mod record;
+mod sessions;
+mod status;
+mod style;
+
+pub use answer::{answer, problem};
+pub use record::{event_line, log_line};
+pub use sessions::sessions;
+pub use style::Style;
