@@ -1,16 +1,31 @@
 #![allow(clippy::disallowed_methods, reason = "this room touches the world")]
 //! **Job.** The same asks and answers, drawn for a terminal, a pipe or a program.
 //!
-//! **Words.** [`Port`], which every surface is attached to; [`Launch`], how an agent is to be wrapped; [`LogLine`].
+//! **Words.** [`Port`], which every surface is attached to; [`Invocation`], what was typed; [`Launch`], how an agent is to be
+//! wrapped; [`Terminal`], the person's end; [`Request`], an ask and how to show what comes back.
+//!
+//! **Laws.**
+//! 1. Help, listings and JSON read the same from one version to the next unless a snapshot says so (`surfaces`).
+//! 2. A reading command never fails because its reader went away (`surfaces::a_closed_pipe_is_no_failure`).
+//! 3. What the person types as a path means what it means to their shell (`surfaces::paths_are_the_persons`).
 //!
 //! **Uses.** `base`, `config`, `ledger`, `review` (asks and answers).
 //!
 //! **Not here.** Carrying an ask out (`host`, which implements [`Port`]); computing what is shown (`ledger`, `review`);
 //! slash commands (`review`).
 
+mod base64;
+mod cli;
+mod doctor;
 mod places;
 mod port;
+mod setup;
+mod terminal;
 pub mod text;
 
+pub use cli::{Invocation, Request, Todo, What, command, parse};
+pub use doctor::{Check, Health, Patient, examine, report};
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use port::{Cursor, Launch, LogLine, Port};
+pub use setup::{Editor, setup};
+pub use terminal::{Terminal, carry_out};

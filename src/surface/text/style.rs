@@ -1,6 +1,7 @@
 //! How to write: with or without colour, and in which time zone.
 
 use crate::base::WallNs;
+use crate::surface::doctor::{Check, Health};
 use jiff::{Timestamp, tz::TimeZone};
 use std::fmt::Write as _;
 
@@ -50,6 +51,17 @@ impl Style {
     pub(super) fn tone(&self, tone: Tone, text: &str) -> String {
         let text = harmless(text);
         if self.colour && !text.is_empty() { format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code()) } else { text }
+    }
+
+    /// Writes one check of the doctor, with its hint beneath.
+    pub(in crate::surface) fn check(&self, check: &Check) -> String {
+        let mark = match check.result {
+            Health::Ok => self.tone(Tone::Added, "ok  "),
+            Health::Warn => self.tone(Tone::Notice, "warn"),
+            Health::Fail => self.tone(Tone::Removed, "fail"),
+        };
+        let hint = check.hint.as_ref().map(|hint| format!("      {}\n", self.tone(Tone::Faint, hint)));
+        format!("{mark}  {:<18} {}\n{}", check.check, harmless(&check.found), hint.unwrap_or_default())
     }
 
     /// Writes an instant to the second.

@@ -1,0 +1,611 @@
+//! The command line: what was typed → what is meant.
+
+use super::port::Launch;
+use super::setup::Editor;
+use crate::base::Digest;
+use crate::review::{Ask, Decide, DecideVerb, Selector};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What the person wants, with everything that was typed and nothing of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// `--state-dir`.
+    pub state_dir: Option<PathBuf>,
+    /// The command.
+    pub todo: Todo,
+}
+
+/// The command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Todo {
+    /// Wrap an agent, or be an element of a chain when [`Launch::agent`] is empty.
+    Run(Launch),
+    /// A whole turn with the built-in agent.
+    Demo {
+        /// Leave the scratch repository behind.
+        keep: bool,
+    },
+    /// The built-in agent of the demo, over stdio.
+    DemoAgent,
+    /// Ask something of what is recorded.
+    Ask(Request),
+    /// What works here.
+    Doctor {
+        /// As JSON.
+        json: bool,
+    },
+    /// The configuration to paste.
+    Setup {
+        /// For which editor.
+        editor: Editor,
+        /// The agent's command and arguments.
+        agent: Vec<String>,
+    },
+}
+
+/// An ask, and how to show what comes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// An id or a unique prefix; the newest session whose root holds the current directory when absent.
+    pub session: Option<String>,
+    /// Print JSON.
+    pub json: bool,
+    /// What.
+    pub what: What,
+}
+
+/// What can be asked on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The list of sessions.
+    Sessions,
+    /// Delete one.
+    Delete {
+        /// An id or a unique prefix.
+        session: String,
+    },
+    /// Anything that needs no more than an answer.
+    Plain(Ask),
+    /// The queue; with `exit_code`, 1 when something in it is owed.
+    Hunks {
+        /// Files or directories.
+        paths: Vec<String>,
+        /// Tell by the exit code.
+        exit_code: bool,
+    },
+    /// Take a new base, once a person agreed.
+    Rebase {
+        /// One root; all when absent.
+        root: Option<String>,
+        /// The person agreed already.
+        agreed: bool,
+    },
+    /// The journal.
+    Log {
+        /// Go on for as long as there is a reader.
+        follow: bool,
+    },
+    /// One line for each thing that moves the queue.
+    Watch,
+}
+
+/// Reads a command line, the program's name first. The error prints itself and knows its exit code.
+pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Invocation, clap::Error> {
+    let matches = command().try_get_matches_from(args)?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok(Invocation { state_dir: cli.state_dir, todo: cli.command.todo()? })
+}
+
+/// Returns the definition of the command line, with its help.
+pub fn command() -> clap::Command {
+    Cli::command().override_help(OVERVIEW)
+}
+
+/// What `hunkgate --help` says.
+const OVERVIEW: &str = "\
+hunkgate stands between an editor and a coding agent (Agent Client Protocol). It forwards every byte, records what
+changed on disk and which tool call did it, and lets you take changes back hunk by hunk. The agent hears of it.
+
+Usage: hunkgate [--state-dir DIR] COMMAND
+
+Wrap an agent
+  run [OPTIONS] -- AGENT [ARG…]   what an editor launches instead of the agent
+  chain [OPTIONS]                 the same as one element of an ACP proxy chain
+  setup EDITOR [-- AGENT [ARG…]]  the configuration to paste for an editor
+  doctor                          what works here and what does not
+  demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
+
+See what changed
+  sessions [delete ID]            what is recorded, newest first
+  status                          what is in force, the size of the queue, what is degraded
+  hunks [PATH…]                   the queue: every change, with its call and the evidence
+  show ID                         one hunk: diff, calls, evidence, history
+  diff [SELECTION]                the changes as a git patch
+  blame PATH                      who wrote each line of a file
+  log [--follow]                  the journal, readable
+  watch                           one line for each thing that moves the queue
+
+Decide
+  accept ID… | SELECTION          keep it; writes no file
+  reject ID… | SELECTION          put it back on disk and tell the agent
+  undo, redo                      take the last decision back, or forward again
+  comment PATH:LINE[-LINE] TEXT   say something about lines; the agent reads it with the next prompt
+  resolve COMMENT                 settle a comment
+  note                            what the agent will be told with the next prompt
+  rebase [ROOT]                   take the worktree as it stands as the new base
+
+SELECTION is one of --file PATH, --call ID, --turn N, --all.
+Every command but the first five takes --session ID (default: the newest session whose root holds this directory);
+every command that reads takes --json. `hunkgate COMMAND --help` says more.
+
+State lives in --state-dir, $HUNKGATE_STATE_DIR, $XDG_STATE_HOME/hunkgate or ~/.local/state/hunkgate.
+Exit codes: 0 done · 1 no, or there is something · 2 usage or configuration · 3 conflict or refused · 4 degraded · 5 internal
+";
+
+#[derive(Parser)]
+#[command(name = "hunkgate", version, max_term_width = 100)]
+struct Cli {
+    /// Where journals and objects live
+    #[arg(long, global = true, value_name = "DIR")]
+    state_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Wrap an agent; this is what an editor launches
+    Run(RunArgs),
+    /// The same as `run`, as one element of an ACP proxy chain
+    Chain(ChainArgs),
+    /// A whole turn with the built-in agent, in a scratch repository
+    Demo {
+        /// Leave the scratch repository behind, and say how to play with it
+        #[arg(long)]
+        keep: bool,
+    },
+    #[command(name = "__demo-agent", hide = true)]
+    DemoAgent,
+    /// What is recorded, newest first
+    Sessions(SessionsArgs),
+    /// What is in force, the size of the queue, what is degraded
+    Status(Reading),
+    /// The queue: every change, with its call and the evidence
+    Hunks(HunksArgs),
+    /// One hunk: diff, calls, evidence, history
+    Show(ShowArgs),
+    /// Keep changes; writes no file
+    #[command(after_help = DECIDING)]
+    Accept(AcceptArgs),
+    /// Put changes back on disk and tell the agent with the next prompt
+    #[command(after_help = DECIDING)]
+    Reject(RejectArgs),
+    /// Take the last decision command back as a whole
+    #[command(after_help = DECIDING)]
+    Undo(Reading),
+    /// Make the decision command that was taken back true again
+    #[command(after_help = DECIDING)]
+    Redo(Reading),
+    /// Say something about lines of a file; the agent reads it with the next prompt
+    Comment(CommentArgs),
+    /// Settle a comment
+    Resolve(ResolveArgs),
+    /// Take the worktree as it stands as the new base
+    Rebase(RebaseArgs),
+    /// Who wrote each line of a file: call, person, unknown
+    Blame(BlameArgs),
+    /// The journal, readable; with --json one record a line
+    Log(LogArgs),
+    /// The changes as a git patch
+    Diff(DiffArgs),
+    /// What the agent will be told with the next prompt
+    Note(Reading),
+    /// One line for each thing that moves the queue
+    Watch(Reading),
+    /// What works here and what does not
+    #[command(after_help = "Exit codes: 0 everything works · 1 something does not")]
+    Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// The configuration to paste for an editor
+    Setup(SetupArgs),
+}
+
+const DECIDING: &str = "\
+Exit codes: 0 done, or queued until the running turn ends · 1 nothing to decide · 2 unknown or ambiguous id
+            3 something was refused (stale, mixed, contested, not the agent's); the rest was done";
+
+#[derive(Args)]
+struct Wrapping {
+    /// The configuration [default: $XDG_CONFIG_HOME/hunkgate/config.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Write a transcript of the conversation, redacted
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Log to a file instead of stderr
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+}
+
+#[derive(Args)]
+struct RunArgs {
+    #[command(flatten)]
+    wrapping: Wrapping,
+    /// The agent's command and its arguments
+    #[arg(last = true, required = true, value_name = "AGENT")]
+    agent: Vec<OsString>,
+}
+
+#[derive(Args)]
+struct ChainArgs {
+    #[command(flatten)]
+    wrapping: Wrapping,
+}
+
+#[derive(Args)]
+struct Reading {
+    /// A session by id or unique prefix [default: the newest whose root holds this directory]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct SessionsArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    command: Option<SessionsCommand>,
+}
+
+#[derive(Subcommand)]
+enum SessionsCommand {
+    /// Drop a session's journal, pins and notes; no file of yours changes
+    Delete {
+        /// A session by id or unique prefix
+        #[arg(value_name = "ID")]
+        session: String,
+    },
+}
+
+#[derive(Args)]
+struct HunksArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// Exit with 1 when something is unreviewed
+    #[arg(long)]
+    exit_code: bool,
+    /// Only these files and directories
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+}
+
+#[derive(Args)]
+struct ShowArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// A hunk by id or unique prefix
+    #[arg(value_name = "ID")]
+    id: String,
+}
+
+#[derive(Args)]
+struct Selection {
+    /// Everything in a file or beneath a directory
+    #[arg(long, value_name = "PATH", group = "selection")]
+    file: Option<String>,
+    /// Everything that carries a tool call
+    #[arg(long, value_name = "ID", group = "selection")]
+    call: Option<String>,
+    /// Everything of a turn
+    #[arg(long, value_name = "N", group = "selection")]
+    turn: Option<u32>,
+    /// Everything
+    #[arg(long, group = "selection")]
+    all: bool,
+}
+
+#[derive(Args)]
+struct Deciding {
+    #[command(flatten)]
+    reading: Reading,
+    /// Hunks by id or unique prefix
+    #[arg(value_name = "ID", group = "selection", required_unless_present_any = ["file", "call", "turn", "all"])]
+    ids: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
+    /// Decide only what still has one of these digests (from `hunks --json`)
+    #[arg(long = "digest", value_name = "DIGEST")]
+    digests: Vec<String>,
+    /// Say what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Args)]
+struct AcceptArgs {
+    #[command(flatten)]
+    deciding: Deciding,
+}
+
+#[derive(Args)]
+struct RejectArgs {
+    #[command(flatten)]
+    deciding: Deciding,
+    /// Tell the agent why
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Reject contested and unattributed changes of the agent's turns too
+    #[arg(long)]
+    force: bool,
+    /// Do not wait for the end of a running turn
+    #[arg(long)]
+    now: bool,
+}
+
+#[derive(Args)]
+struct CommentArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// Where: a path, a line, and the last line where there are several
+    #[arg(value_name = "PATH:LINE[-LINE]")]
+    place: String,
+    /// What to say
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+}
+
+#[derive(Args)]
+struct ResolveArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// A comment by id
+    #[arg(value_name = "COMMENT")]
+    comment: String,
+}
+
+#[derive(Args)]
+struct RebaseArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// Do not ask
+    #[arg(long)]
+    yes: bool,
+    /// One root, by path; all when absent
+    #[arg(value_name = "ROOT")]
+    root: Option<String>,
+}
+
+#[derive(Args)]
+struct BlameArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// A file
+    #[arg(value_name = "PATH")]
+    path: String,
+}
+
+#[derive(Args)]
+struct LogArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// Go on as records are written
+    #[arg(long, short)]
+    follow: bool,
+}
+
+#[derive(Args)]
+struct DiffArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// Hunks by id or unique prefix; everything when nothing is selected
+    #[arg(value_name = "ID", group = "selection")]
+    ids: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
+}
+
+#[derive(Args)]
+struct SetupArgs {
+    /// The editor
+    #[arg(value_enum)]
+    editor: Editor,
+    /// The agent's command and its arguments [default: claude-agent-acp]
+    #[arg(last = true, value_name = "AGENT")]
+    agent: Vec<String>,
+}
+
+impl Command {
+    fn todo(self) -> Result<Todo, clap::Error> {
+        Ok(match self {
+            Self::Run(args) => Todo::Run(args.wrapping.launch(args.agent)),
+            Self::Chain(args) => Todo::Run(args.wrapping.launch(Vec::new())),
+            Self::Demo { keep } => Todo::Demo { keep },
+            Self::DemoAgent => Todo::DemoAgent,
+            Self::Sessions(args) => Todo::Ask(args.request()),
+            Self::Status(reading) => reading.plain(Ask::Status),
+            Self::Hunks(args) => {
+                args.reading.ask(What::Hunks { paths: args.paths, exit_code: args.exit_code })
+            }
+            Self::Show(args) => args.reading.plain(Ask::Show { id: args.id }),
+            Self::Accept(args) => args.deciding.todo(DecideVerb::Accept, Insistence::default()),
+            Self::Reject(args) => {
+                let insistence = Insistence { reason: args.reason, force: args.force, now: args.now };
+                args.deciding.todo(DecideVerb::Reject, insistence)
+            }
+            Self::Undo(reading) => reading.plain(Ask::Undo),
+            Self::Redo(reading) => reading.plain(Ask::Redo),
+            Self::Comment(args) => args.todo()?,
+            Self::Resolve(args) => args.reading.plain(Ask::Resolve { comment: args.comment }),
+            Self::Rebase(args) => args.reading.ask(What::Rebase { root: args.root, agreed: args.yes }),
+            Self::Blame(args) => args.reading.plain(Ask::Blame { path: args.path }),
+            Self::Log(args) => args.reading.ask(What::Log { follow: args.follow }),
+            Self::Diff(args) => {
+                let selector = args.selection.selector(args.ids).unwrap_or(Selector::All);
+                args.reading.plain(Ask::Diff { selector })
+            }
+            Self::Note(reading) => reading.plain(Ask::Note),
+            Self::Watch(reading) => reading.ask(What::Watch),
+            Self::Doctor { json } => Todo::Doctor { json },
+            Self::Setup(args) => Todo::Setup { editor: args.editor, agent: args.agent },
+        })
+    }
+}
+
+impl Wrapping {
+    fn launch(self, agent: Vec<OsString>) -> Launch {
+        Launch { agent, config: self.config, record: self.record, log_file: self.log_file, state: None }
+    }
+}
+
+impl Reading {
+    fn ask(self, what: What) -> Todo {
+        Todo::Ask(Request { session: self.session, json: self.json, what })
+    }
+
+    fn plain(self, ask: Ask) -> Todo {
+        self.ask(What::Plain(ask))
+    }
+}
+
+impl SessionsArgs {
+    fn request(self) -> Request {
+        let what = match self.command {
+            None => What::Sessions,
+            Some(SessionsCommand::Delete { session }) => What::Delete { session },
+        };
+        Request { session: None, json: self.json, what }
+    }
+}
+
+impl Selection {
+    fn selector(self, ids: Vec<String>) -> Option<Selector> {
+        let by_id = (!ids.is_empty()).then_some(Selector::Ids(ids));
+        let all = self.all.then_some(Selector::All);
+        by_id
+            .or(self.file.map(Selector::File))
+            .or(self.call.map(Selector::Call))
+            .or(self.turn.map(Selector::Turn))
+            .or(all)
+    }
+}
+
+/// What only a reject can say.
+#[derive(Default)]
+struct Insistence {
+    reason: Option<String>,
+    force: bool,
+    now: bool,
+}
+
+impl Deciding {
+    fn todo(self, verb: DecideVerb, insistence: Insistence) -> Todo {
+        let decide = Decide {
+            verb,
+            selector: self.selection.selector(self.ids).unwrap_or(Selector::Ids(Vec::new())),
+            reason: insistence.reason,
+            digests: self.digests.into_iter().map(Digest::new).collect(),
+            dry_run: self.dry_run,
+            force: insistence.force,
+            now: insistence.now,
+        };
+        self.reading.plain(Ask::Decide(decide))
+    }
+}
+
+impl CommentArgs {
+    fn todo(self) -> Result<Todo, clap::Error> {
+        let Some((path, line_start, line_end)) = place(&self.place) else {
+            let message = format!("{} names no place: PATH:LINE or PATH:LINE-LINE is wanted", self.place);
+            return Err(command().error(clap::error::ErrorKind::ValueValidation, message));
+        };
+        let body = self.text.join(" ");
+        Ok(self.reading.plain(Ask::Comment { path, line_start, line_end, body }))
+    }
+}
+
+/// Reads `PATH:LINE` or `PATH:LINE-LINE`.
+fn place(text: &str) -> Option<(String, u32, Option<u32>)> {
+    let (path, lines) = text.rsplit_once(':').filter(|(path, _)| !path.is_empty())?;
+    let number = |text: &str| text.parse().ok().filter(|line| *line > 0);
+    match lines.split_once('-') {
+        None => Some((path.to_owned(), number(lines)?, None)),
+        Some((first, last)) => {
+            let (first, last): (u32, u32) = (number(first)?, number(last)?);
+            (first <= last).then(|| (path.to_owned(), first, Some(last)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Todo {
+        parse(line.split(' ').map(OsString::from)).unwrap().todo
+    }
+
+    fn fails(line: &str) -> clap::Error {
+        parse(line.split(' ').map(OsString::from)).unwrap_err()
+    }
+
+    fn ask(line: &str) -> Ask {
+        match parsed(line) {
+            Todo::Ask(Request { what: What::Plain(ask), .. }) => ask,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn the_overview_names_every_command() {
+        for subcommand in command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            assert!(OVERVIEW.contains(subcommand.get_name()), "{}", subcommand.get_name());
+        }
+    }
+
+    #[test]
+    fn everything_after_two_dashes_is_the_agents() {
+        let Todo::Run(launch) = parsed("hunkgate run --record t.acp -- agent --state-dir x --help") else {
+            panic!("not a run")
+        };
+        assert_eq!(launch.agent, ["agent", "--state-dir", "x", "--help"].map(OsString::from));
+        assert_eq!(launch.record, Some("t.acp".into()));
+        assert_eq!(fails("hunkgate run").exit_code(), 2);
+        assert_eq!(fails("hunkgate run agent").exit_code(), 2);
+    }
+
+    #[test]
+    fn a_decision_selects_in_one_way() {
+        let Ask::Decide(decide) = ask("hunkgate reject ab cd --reason no") else { panic!("no decision") };
+        assert_eq!(decide.selector, Selector::Ids(vec!["ab".into(), "cd".into()]));
+        let Ask::Decide(decide) = ask("hunkgate accept --turn 2") else { panic!("no decision") };
+        assert_eq!((decide.verb, decide.selector), (DecideVerb::Accept, Selector::Turn(2)));
+        assert_eq!(fails("hunkgate accept").exit_code(), 2);
+        assert_eq!(fails("hunkgate accept ab --all").exit_code(), 2);
+        assert_eq!(fails("hunkgate reject --file a --call b").exit_code(), 2);
+        assert_eq!(ask("hunkgate diff"), Ask::Diff { selector: Selector::All });
+    }
+
+    #[test]
+    fn a_comment_names_its_lines() {
+        assert_eq!(place("src/a.rs:3"), Some(("src/a.rs".into(), 3, None)));
+        assert_eq!(place("a:b:3-5"), Some(("a:b".into(), 3, Some(5))));
+        for wrong in ["a", "a:", "a:0", "a:5-3", ":3", "a:x"] {
+            assert_eq!(place(wrong), None, "{wrong}");
+        }
+        assert_eq!(fails("hunkgate comment a.rs text").exit_code(), 2);
+    }
+}

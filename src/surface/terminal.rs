@@ -1,0 +1,382 @@
+//! One request on the command line, from the choice of a session to the exit code.
+
+use super::base64;
+use super::cli::{Request, What};
+use super::port::{Cursor, LogLine, Port};
+use super::text::{self, Style};
+use crate::ledger::{Event, HunkShape, ListingShape, ReviewState, SessionRowShape, SessionsShape};
+use crate::review::{Answer, Ask, Problem, ProblemKind, Selector};
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+/// The person's end: where to write, and how.
+pub struct Terminal<'t> {
+    /// Answers.
+    pub out: &'t mut dyn Write,
+    /// Problems.
+    pub err: &'t mut dyn Write,
+    /// How to write answers.
+    pub out_style: Style,
+    /// How to write problems.
+    pub err_style: Style,
+    /// Asks the person a question; `None` where no person can be asked.
+    pub confirm: &'t mut dyn FnMut(&str) -> Option<bool>,
+    /// The current directory.
+    pub cwd: PathBuf,
+}
+
+impl std::fmt::Debug for Terminal<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terminal").field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}
+
+/// How often a followed journal is looked at.
+const FOLLOW: Duration = Duration::from_millis(200);
+
+/// Carries a request out and returns the exit code.
+pub fn carry_out(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> u8 {
+    match attempt(request, port, terminal) {
+        Ok(code) => code,
+        Err(Failure::Problem(problem)) => terminal.complain(&problem, request.json),
+        // The reader of our output went away: it has what it wanted.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+        Err(Failure::Output(error)) => {
+            let problem = Problem::new(ProblemKind::Internal, format!("failed to write the answer: {error}"));
+            terminal.complain(&problem, request.json)
+        }
+    }
+}
+
+enum Failure {
+    Problem(Problem),
+    Output(io::Error),
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
+    let rows = port.sessions()?;
+    match &request.what {
+        What::Sessions => {
+            let shape = SessionsShape { items: rows, next: None };
+            let text = text::sessions(&terminal.out_style, &shape);
+            terminal.print(request.json, &shape, &text)?;
+            return Ok(0);
+        }
+        What::Delete { session } => return delete(&rows, session, request, port, terminal),
+        What::Plain(_) | What::Hunks { .. } | What::Rebase { .. } | What::Log { .. } | What::Watch => {}
+    }
+    let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
+    match &request.what {
+        What::Log { follow } => follow_log(row, *follow, request.json, port, terminal),
+        What::Watch => watch(row, request.json, port, terminal),
+        What::Rebase { root, agreed } => rebase(row, root.as_deref(), *agreed, request, port, terminal),
+        What::Hunks { paths, exit_code } => {
+            let paths = paths.iter().map(|path| located(path, row, &terminal.cwd)).collect();
+            let answer = port.ask(&row.key, Ask::Hunks { paths });
+            let code = if *exit_code && owes(&answer) { 1 } else { 0 };
+            Ok(terminal.show(row, &answer, request.json)?.max(code))
+        }
+        What::Plain(ask) => {
+            let answer = port.ask(&row.key, placed(ask, row, &terminal.cwd));
+            Ok(terminal.show(row, &answer, request.json)?)
+        }
+        What::Sessions | What::Delete { .. } => Ok(0),
+    }
+}
+
+fn delete(
+    rows: &[SessionRowShape],
+    session: &str,
+    request: &Request,
+    port: &dyn Port,
+    terminal: &mut Terminal<'_>,
+) -> Result<u8, Failure> {
+    let row = choose(rows, Some(session), &terminal.cwd)?;
+    port.delete(&row.key)?;
+    let text = format!("session {} is deleted\n", row.session_id);
+    terminal.print(request.json, &json!({ "session_id": row.session_id, "deleted": true }), &text)?;
+    Ok(0)
+}
+
+fn rebase(
+    row: &SessionRowShape,
+    root: Option<&str>,
+    agreed: bool,
+    request: &Request,
+    port: &dyn Port,
+    terminal: &mut Terminal<'_>,
+) -> Result<u8, Failure> {
+    let question =
+        "Everything that differs now leaves the queue, undecided or not. Take the worktree as the new base?";
+    let agreed = agreed
+        || match (terminal.confirm)(question) {
+            Some(answer) => answer,
+            None => {
+                let problem = Problem::new(
+                    ProblemKind::User,
+                    "a new base wants a person's word, and there is no terminal",
+                );
+                return Err(problem.hint("say --yes").into());
+            }
+        };
+    if !agreed {
+        return Ok(1);
+    }
+    let root = root.map(|root| located(root, row, &terminal.cwd));
+    let answer = port.ask(&row.key, Ask::Rebase { root });
+    Ok(terminal.show(row, &answer, request.json)?)
+}
+
+fn follow_log(
+    row: &SessionRowShape,
+    follow: bool,
+    json: bool,
+    port: &dyn Port,
+    terminal: &mut Terminal<'_>,
+) -> Result<u8, Failure> {
+    let mut cursor = Cursor::new();
+    loop {
+        for line in port.log(&row.key, &mut cursor)? {
+            let text = if json { raw(&line) } else { text::log_line(&terminal.out_style, &line) };
+            terminal.out.write_all(text.as_bytes())?;
+        }
+        terminal.out.flush()?;
+        if !follow {
+            return Ok(0);
+        }
+        std::thread::sleep(FOLLOW);
+    }
+}
+
+/// Follows the journal and says what moves the queue, from now on.
+fn watch(
+    row: &SessionRowShape,
+    json: bool,
+    port: &dyn Port,
+    terminal: &mut Terminal<'_>,
+) -> Result<u8, Failure> {
+    let mut cursor = Cursor::new();
+    port.log(&row.key, &mut cursor)?;
+    loop {
+        for line in port.log(&row.key, &mut cursor)? {
+            let Some(reason) = line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event))
+            else {
+                continue;
+            };
+            let text = if json {
+                format!(
+                    "{}\n",
+                    json!({ "event": "review_changed", "session_id": row.session_id, "reason": reason })
+                )
+            } else {
+                text::log_line(&terminal.out_style, &line)
+            };
+            terminal.out.write_all(text.as_bytes())?;
+        }
+        terminal.out.flush()?;
+        std::thread::sleep(FOLLOW);
+    }
+}
+
+/// Returns why the queue moved, when an event moves it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no queue")]
+fn moves_the_queue(event: &Event) -> Option<&'static str> {
+    match event {
+        Event::Observed(observation) if !observation.changes.is_empty() => Some("observed"),
+        Event::Decided(_) | Event::RejectPending { .. } | Event::RejectSettled { .. } => Some("decided"),
+        Event::Commented(_) | Event::CommentResolved { .. } => Some("commented"),
+        Event::Rebased { .. } | Event::BaseTaken { .. } => Some("rebased"),
+        Event::TurnEnded { .. } => Some("turn_ended"),
+        _ => None,
+    }
+}
+
+/// Returns a journal line as one line of JSON, also where it is damaged.
+fn raw(line: &LogLine) -> String {
+    match &line.record {
+        Ok(_) => format!("{}\n", line.text),
+        Err(reason) => {
+            format!("{}\n", json!({ "unreadable": line.text, "line": line.line, "reason": reason }))
+        }
+    }
+}
+
+impl Terminal<'_> {
+    /// Shows an answer and returns its exit code.
+    fn show(&mut self, row: &SessionRowShape, answer: &Answer, json: bool) -> io::Result<u8> {
+        match answer {
+            Answer::Problem(problem) => return Ok(self.complain(problem, json)),
+            Answer::Diff(patch) if !json && patch.base64 => {
+                self.out.write_all(&base64::decode(&patch.text).unwrap_or_default())?;
+            }
+            Answer::Diff(patch) if !json => self.out.write_all(patch.text.as_bytes())?,
+            Answer::Diff(_)
+            | Answer::Status(_)
+            | Answer::Listing(_)
+            | Answer::Shown(_)
+            | Answer::Decided(_)
+            | Answer::Commented(_)
+            | Answer::Resolved(_)
+            | Answer::Rebased(_)
+            | Answer::Note(_)
+            | Answer::Blame(_) => {
+                let text = text::answer(&self.out_style, answer);
+                self.print(json, &as_json(row, answer), &text)?;
+            }
+        }
+        self.out.flush()?;
+        Ok(exit_code(answer))
+    }
+
+    fn print(&mut self, json: bool, value: &impl serde::Serialize, text: &str) -> io::Result<()> {
+        if json {
+            serde_json::to_writer_pretty(&mut *self.out, value)?;
+            self.out.write_all(b"\n")?;
+        } else {
+            self.out.write_all(text.as_bytes())?;
+        }
+        self.out.flush()
+    }
+
+    /// Writes a problem and returns its exit code.
+    pub fn complain(&mut self, problem: &Problem, json: bool) -> u8 {
+        let text =
+            if json { format!("{}\n", json!(problem)) } else { text::problem(&self.err_style, problem) };
+        // There is nowhere left to say that stderr is closed.
+        let _ = self.err.write_all(text.as_bytes());
+        problem.kind.exit_code()
+    }
+}
+
+/// Returns the documented JSON of an answer.
+fn as_json(row: &SessionRowShape, answer: &Answer) -> Value {
+    let session = &row.session_id;
+    match answer {
+        Answer::Status(shape) => json!(shape),
+        Answer::Listing(shape) => json!(shape),
+        Answer::Shown(shape) => json!(shape),
+        Answer::Decided(shape) => json!(shape),
+        Answer::Commented(comment) => json!({ "session_id": session, "comment": comment }),
+        Answer::Resolved(comment) => {
+            json!({ "session_id": session, "comment_id": comment.id, "resolved": comment.resolved })
+        }
+        Answer::Rebased(roots) => json!({ "session_id": session, "roots": roots }),
+        Answer::Note(note) => json!({ "session_id": session, "note": note }),
+        Answer::Diff(patch) => json!(patch),
+        Answer::Blame(shape) => json!(shape),
+        Answer::Problem(problem) => json!(problem),
+    }
+}
+
+/// Returns the exit code of a command that ends with an answer.
+fn exit_code(answer: &Answer) -> u8 {
+    match answer {
+        Answer::Problem(problem) => problem.kind.exit_code(),
+        Answer::Decided(decided) if decided.items.iter().any(|item| item.outcome == "refused") => 3,
+        Answer::Decided(decided) if decided.items.is_empty() => 1,
+        Answer::Rebased(roots) if roots.iter().any(|root| root.degraded.is_some()) => 4,
+        Answer::Decided(_)
+        | Answer::Rebased(_)
+        | Answer::Status(_)
+        | Answer::Listing(_)
+        | Answer::Shown(_)
+        | Answer::Commented(_)
+        | Answer::Resolved(_)
+        | Answer::Note(_)
+        | Answer::Diff(_)
+        | Answer::Blame(_) => 0,
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "only a listing can owe something")]
+fn owes(answer: &Answer) -> bool {
+    let owed = |hunk: &HunkShape| hunk.state == ReviewState::Unreviewed && !hunk.tool_call_ids.is_empty();
+    match answer {
+        Answer::Listing(ListingShape { hunks, .. }) => hunks.iter().any(owed),
+        _ => false,
+    }
+}
+
+/// Chooses a session: by id, key or unique prefix; else the first (newest) whose root holds `cwd`.
+fn choose<'r>(
+    rows: &'r [SessionRowShape],
+    wanted: Option<&str>,
+    cwd: &Path,
+) -> Result<&'r SessionRowShape, Problem> {
+    let Some(wanted) = wanted else {
+        let holds = |row: &&SessionRowShape| row.roots.iter().any(|root| cwd.starts_with(root));
+        return rows.iter().find(holds).ok_or_else(|| {
+            Problem::new(
+                ProblemKind::User,
+                format!("no recorded session has a root that holds {}", cwd.display()),
+            )
+            .hint("`hunkgate sessions` lists what is recorded; --session ID chooses one")
+        });
+    };
+    if let Some(row) = rows.iter().find(|row| row.session_id.as_str() == wanted || row.key.as_str() == wanted)
+    {
+        return Ok(row);
+    }
+    let matches = |row: &&SessionRowShape| {
+        row.session_id.as_str().starts_with(wanted) || row.key.as_str().starts_with(wanted)
+    };
+    let mut found = rows.iter().filter(matches);
+    match (found.next(), found.next()) {
+        (Some(row), None) => Ok(row),
+        (None, _) => Err(Problem::new(ProblemKind::User, format!("no recorded session is called {wanted}"))
+            .hint("`hunkgate sessions` lists what is recorded")),
+        (Some(_), Some(_)) => {
+            Err(Problem::new(ProblemKind::User, format!("{wanted} begins the ids of several sessions"))
+                .hint("give more of the id; `hunkgate sessions` lists them"))
+        }
+    }
+}
+
+/// Makes the paths of an ask absolute, where the person stands in one of the session's roots.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the others name no path")]
+fn placed(ask: &Ask, row: &SessionRowShape, cwd: &Path) -> Ask {
+    let mut ask = ask.clone();
+    match &mut ask {
+        Ask::Comment { path, .. } | Ask::Blame { path } => *path = located(path, row, cwd),
+        Ask::Decide(decide) => {
+            if let Selector::File(path) = &mut decide.selector {
+                *path = located(path, row, cwd);
+            }
+        }
+        Ask::Diff { selector: Selector::File(path) } => *path = located(path, row, cwd),
+        _ => {}
+    }
+    ask
+}
+
+/// Resolves `path` against `cwd` when that lies in a root of the session; else it is left as it is, relative to a root.
+fn located(path: &str, row: &SessionRowShape, cwd: &Path) -> String {
+    if !row.roots.iter().any(|root| cwd.starts_with(root)) {
+        return path.to_owned();
+    }
+    let mut full = PathBuf::new();
+    for component in cwd.join(path).components() {
+        match component {
+            Component::ParentDir => {
+                full.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => full.push(component),
+        }
+    }
+    full.to_string_lossy().into_owned()
+}
