@@ -1,22 +1,31 @@
 //! argv → command → exit code, nothing else.
 
-use hunkgate::surface::Launch;
-use std::ffi::OsString;
+use hunkgate::host::{self, Recorded};
+use hunkgate::review::{Problem, ProblemKind};
+use hunkgate::surface::{self, Machine, Todo};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
-    let command = words.next().unwrap_or_default();
-    let mut agent: Vec<OsString> = words.collect();
-    if agent.first().is_some_and(|word| word == "--") {
-        agent.remove(0);
+    let invocation = match surface::parse(std::env::args_os()) {
+        Ok(invocation) => invocation,
+        Err(error) => return surface::usage(&error),
+    };
+    let machine = Machine::here(invocation.state_dir.as_deref());
+    match invocation.todo {
+        Todo::Run(wrap) => match machine.launch(wrap) {
+            Ok(launch) => exit(&machine, host::run(&launch)),
+            Err(problem) => machine.complain(&problem),
+        },
+        Todo::Ask(request) => machine.ask(&request, &Recorded::at(machine.state())),
+        Todo::Doctor { json } => machine.doctor(json),
+        Todo::Setup { editor, agent } => machine.setup(editor, &agent),
     }
-    if command != "run" {
-        return ExitCode::from(2);
-    }
-    let launch = Launch { agent, ..Launch::default() };
-    match hunkgate::host::run(&launch) {
+}
+
+/// An exit code as it stands, or the problem that stood in the way of one.
+fn exit(machine: &Machine, ended: anyhow::Result<i32>) -> ExitCode {
+    match ended {
         Ok(code) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
-        Err(_) => ExitCode::from(5),
+        Err(error) => machine.complain(&Problem::new(ProblemKind::Internal, format!("{error:#}"))),
     }
 }

@@ -31,9 +31,11 @@ mod gauge;
 mod kin;
 mod leg;
 mod perform;
+mod recorded;
 mod relay;
 mod run;
 mod signal;
 mod voice;
 
+pub use recorded::Recorded;
 pub use run::run;

@@ -156,6 +156,12 @@ impl StateDir {
         Ok(Lease { file })
     }
 
+    /// Removes a session's directory. The caller has seen that nobody holds it.
+    pub fn delete_session(&self, key: &SessionKey) -> Result<(), StoreError> {
+        let dir = self.session_dir(key);
+        std::fs::remove_dir_all(&dir).map_err(|error| StoreError::io("delete", &dir, error))
+    }
+
     /// Returns the live holder of a session's lease, without taking it.
     pub fn holder(&self, key: &SessionKey) -> Option<Holder> {
         let path = self.session_dir(key).join("lease");

@@ -1,6 +1,5 @@
 //! The command line: what was typed → what is meant.
 
-use super::port::Launch;
 use super::setup::Editor;
 use crate::base::Digest;
 use crate::review::{Ask, Decide, DecideVerb, Selector};
@@ -20,15 +19,8 @@ pub struct Invocation {
 /// The command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Todo {
-    /// Wrap an agent, or be an element of a chain when [`Launch::agent`] is empty.
-    Run(Launch),
-    /// A whole turn with the built-in agent.
-    Demo {
-        /// Leave the scratch repository behind.
-        keep: bool,
-    },
-    /// The built-in agent of the demo, over stdio.
-    DemoAgent,
+    /// Wrap an agent, or be an element of a chain.
+    Run(Wrap),
     /// Ask something of what is recorded.
     Ask(Request),
     /// What works here.
@@ -43,6 +35,19 @@ pub enum Todo {
         /// The agent's command and arguments.
         agent: Vec<String>,
     },
+}
+
+/// How to wrap an agent, as it was typed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrap {
+    /// The agent's command and its arguments; empty for an element of a proxy chain.
+    pub agent: Vec<OsString>,
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--record`.
+    pub record: Option<PathBuf>,
+    /// `--log-file`.
+    pub log_file: Option<PathBuf>,
 }
 
 /// An ask, and how to show what comes back.
@@ -115,7 +120,6 @@ Wrap an agent
   chain [OPTIONS]                 the same as one element of an ACP proxy chain
   setup EDITOR [-- AGENT [ARG…]]  the configuration to paste for an editor
   doctor                          what works here and what does not
-  demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
 
 See what changed
   sessions [delete ID]            what is recorded, newest first
@@ -137,7 +141,7 @@ Decide
   rebase [ROOT]                   take the worktree as it stands as the new base
 
 SELECTION is one of --file PATH, --call ID, --turn N, --all.
-Every command but the first five takes --session ID (default: the newest session whose root holds this directory);
+Every command but the first four takes --session ID (default: the newest session whose root holds this directory);
 every command that reads takes --json. `hunkgate COMMAND --help` says more.
 
 State lives in --state-dir, $HUNKGATE_STATE_DIR, $XDG_STATE_HOME/hunkgate or ~/.local/state/hunkgate.
@@ -160,14 +164,6 @@ enum Command {
     Run(RunArgs),
     /// The same as `run`, as one element of an ACP proxy chain
     Chain(ChainArgs),
-    /// A whole turn with the built-in agent, in a scratch repository
-    Demo {
-        /// Leave the scratch repository behind, and say how to play with it
-        #[arg(long)]
-        keep: bool,
-    },
-    #[command(name = "__demo-agent", hide = true)]
-    DemoAgent,
     /// What is recorded, newest first
     Sessions(SessionsArgs),
     /// What is in force, the size of the queue, what is degraded
@@ -426,10 +422,8 @@ struct SetupArgs {
 impl Command {
     fn todo(self) -> Result<Todo, clap::Error> {
         Ok(match self {
-            Self::Run(args) => Todo::Run(args.wrapping.launch(args.agent)),
-            Self::Chain(args) => Todo::Run(args.wrapping.launch(Vec::new())),
-            Self::Demo { keep } => Todo::Demo { keep },
-            Self::DemoAgent => Todo::DemoAgent,
+            Self::Run(args) => Todo::Run(args.wrapping.wrap(args.agent)),
+            Self::Chain(args) => Todo::Run(args.wrapping.wrap(Vec::new())),
             Self::Sessions(args) => Todo::Ask(args.request()),
             Self::Status(reading) => reading.plain(Ask::Status),
             Self::Hunks(args) => {
@@ -461,8 +455,8 @@ impl Command {
 }
 
 impl Wrapping {
-    fn launch(self, agent: Vec<OsString>) -> Launch {
-        Launch { agent, config: self.config, record: self.record, log_file: self.log_file, state: None }
+    fn wrap(self, agent: Vec<OsString>) -> Wrap {
+        Wrap { agent, config: self.config, record: self.record, log_file: self.log_file }
     }
 }
 
@@ -578,11 +572,11 @@ mod tests {
 
     #[test]
     fn everything_after_two_dashes_is_the_agents() {
-        let Todo::Run(launch) = parsed("hunkgate run --record t.acp -- agent --state-dir x --help") else {
+        let Todo::Run(wrap) = parsed("hunkgate run --record t.acp -- agent --state-dir x --help") else {
             panic!("not a run")
         };
-        assert_eq!(launch.agent, ["agent", "--state-dir", "x", "--help"].map(OsString::from));
-        assert_eq!(launch.record, Some("t.acp".into()));
+        assert_eq!(wrap.agent, ["agent", "--state-dir", "x", "--help"].map(OsString::from));
+        assert_eq!(wrap.record, Some("t.acp".into()));
         assert_eq!(fails("hunkgate run").exit_code(), 2);
         assert_eq!(fails("hunkgate run agent").exit_code(), 2);
     }

@@ -17,14 +17,16 @@
 mod base64;
 mod cli;
 mod doctor;
+mod machine;
 mod places;
 mod port;
 mod setup;
 mod terminal;
 pub mod text;
 
-pub use cli::{Invocation, Request, Todo, What, command, parse};
+pub use cli::{Invocation, Request, Todo, What, Wrap, command, parse};
 pub use doctor::{Check, Health, Patient, examine, report};
+pub use machine::{Machine, usage};
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use port::{Cursor, Launch, LogLine, Port};
 pub use setup::{Editor, setup};

@@ -1,6 +1,7 @@
 //! What every surface is attached to.
 
 use crate::base::SessionKey;
+use crate::config::Written;
 use crate::ledger::{Log, Record, SessionRowShape};
 use crate::review::{Answer, Ask, Problem};
 use std::ffi::OsString;
@@ -42,8 +43,8 @@ pub struct LogLine {
 pub struct Launch {
     /// The agent's command and its arguments; empty for an element of a proxy chain.
     pub agent: Vec<OsString>,
-    /// The configuration, when one was named.
-    pub config: Option<PathBuf>,
+    /// What the person's configuration says, when there is one.
+    pub config: Option<Written>,
     /// Where to write a transcript.
     pub record: Option<PathBuf>,
     /// Where to log.

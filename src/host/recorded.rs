@@ -1,0 +1,171 @@
+//! What is recorded in a state directory, for the surfaces of this process.
+
+use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
+use crate::ledger::{Event, Log, ParentShape, SessionHeader, SessionRowShape};
+use crate::review::{Answer, Ask, Problem, ProblemKind};
+use crate::store::{Position, SessionOnDisk, StateDir, StoreError, replay};
+use crate::surface::{Cursor, LogLine, Port};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The port of the command line: reads the files, and asks through the session's proxy where one lives.
+#[derive(Debug)]
+pub struct Recorded {
+    state: Option<PathBuf>,
+}
+
+impl Recorded {
+    /// Looks into a state directory, which may not exist yet.
+    pub fn at(state: Option<PathBuf>) -> Self {
+        Self { state }
+    }
+
+    /// Opens the state directory, when anything was ever recorded in it.
+    fn open(&self) -> Result<Option<StateDir>, Problem> {
+        match &self.state {
+            Some(path) if path.is_dir() => StateDir::open(path).map(Some).map_err(trouble),
+            Some(_) => Ok(None),
+            None => {
+                Err(Problem::new(ProblemKind::Config, "there is no state directory, so nothing is recorded")
+                    .hint("set HOME, XDG_STATE_HOME or HUNKGATE_STATE_DIR, or give --state-dir"))
+            }
+        }
+    }
+
+    fn must_open(&self) -> Result<StateDir, Problem> {
+        self.open()?.ok_or_else(|| Problem::new(ProblemKind::User, "nothing is recorded"))
+    }
+}
+
+impl Port for Recorded {
+    fn sessions(&self) -> Result<Vec<SessionRowShape>, Problem> {
+        let Some(state) = self.open()? else { return Ok(Vec::new()) };
+        let mut rows: Vec<_> = state.sessions().into_iter().map(|session| row(&state, session)).collect();
+        link_children(&mut rows);
+        Ok(rows)
+    }
+
+    fn ask(&self, session: &SessionKey, ask: Ask) -> Answer {
+        let _ = (session, ask);
+        Answer::Problem(Problem::new(ProblemKind::Internal, "asks are not carried out by this build"))
+    }
+
+    fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
+        let state = self.must_open()?;
+        let mut lines = read_lines(&state.session_ledger(session), Log::Session(session.clone()), cursor)?;
+        let header = state
+            .sessions()
+            .into_iter()
+            .find(|found| found.key == *session)
+            .and_then(|found| found.header.ok());
+        for (root, _) in header.map(|header| header.roots).unwrap_or_default() {
+            lines.extend(read_lines(&state.root_dir(&root).join("chain.jsonl"), Log::Root(root), cursor)?);
+        }
+        // A line that cannot be read stays behind the one before it.
+        let mut at = WallNs(0);
+        let mut timed: Vec<_> = Vec::with_capacity(lines.len());
+        for line in lines {
+            at = line.record.as_ref().map_or(at, |record| record.at);
+            timed.push((at, line));
+        }
+        timed.sort_by_key(|(at, _)| *at);
+        Ok(timed.into_iter().map(|(_, line)| line).collect())
+    }
+
+    fn delete(&self, session: &SessionKey) -> Result<(), Problem> {
+        let state = self.must_open()?;
+        if let Some(holder) = state.holder(session) {
+            let problem =
+                Problem::new(ProblemKind::Conflict, format!("process {} holds the session", holder.pid));
+            return Err(problem.hint("end the agent first"));
+        }
+        state.delete_session(session).map_err(trouble)
+    }
+}
+
+fn row(state: &StateDir, session: SessionOnDisk) -> SessionRowShape {
+    let records = state.read_session(&session.key).map(|replay| replay.records).unwrap_or_default();
+    let turns = records.iter().filter_map(|record| match &record.event {
+        Event::TurnStarted { turn } => Some(*turn),
+        _ => None,
+    });
+    let last_turn: Option<TurnNo> = turns.max();
+    let header = session.header.unwrap_or_else(|why| unreadable(&session.key, &why));
+    let parent = header
+        .parent
+        .map(|(session, call)| ParentShape { session_id: SessionId::new(session), tool_call_id: call });
+    SessionRowShape {
+        session_id: header.session,
+        key: session.key,
+        agent: header.agent.as_str().to_owned(),
+        client: header.client,
+        roots: header.roots.into_iter().map(|(_, path)| path).collect(),
+        started: session.opened,
+        last_turn,
+        active: session.grew,
+        unreviewed: None,
+        live: session.live.is_some(),
+        parent,
+        children: Vec::new(),
+    }
+}
+
+/// Stands in for a header that is damaged: the session is listed under its name on disk.
+fn unreadable(key: &SessionKey, why: &str) -> SessionHeader {
+    SessionHeader {
+        key: key.clone(),
+        session: SessionId::new(key.as_str()),
+        agent: crate::base::AgentId::new(format!("unreadable: {why}")),
+        agent_version: None,
+        client: None,
+        protocol: 0,
+        cwd: String::new(),
+        roots: Vec::new(),
+        parent: None,
+    }
+}
+
+fn link_children(rows: &mut [SessionRowShape]) {
+    let links: Vec<_> = rows
+        .iter()
+        .filter_map(|row| Some((row.parent.as_ref()?.session_id.clone(), row.session_id.clone())))
+        .collect();
+    for row in rows {
+        let own = links.iter().filter(|(parent, _)| *parent == row.session_id);
+        row.children = own.map(|(_, child)| child.clone()).collect();
+    }
+}
+
+/// Reads the whole lines of a journal behind the cursor.
+fn read_lines(path: &Path, log: Log, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(trouble(StoreError::io("read", path, error))),
+    };
+    let seen = cursor.entry(log.clone()).or_default();
+    let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+    let mut lines = Vec::new();
+    for (number, line) in (1..).zip(whole).skip(usize::try_from(*seen).unwrap_or(usize::MAX)) {
+        *seen = number;
+        if line.len() > 1 {
+            lines.push(read_line(&log, number, line));
+        }
+    }
+    Ok(lines)
+}
+
+fn read_line(log: &Log, number: u64, line: &[u8]) -> LogLine {
+    let mut found = replay(line, log, Position { lines: number - 1, ..Position::default() });
+    let text = String::from_utf8_lossy(&line[..line.len() - 1]).into_owned();
+    let record = match (found.records.pop(), found.unknown.pop(), found.skips.pop()) {
+        (Some(record), ..) => Ok(record),
+        (None, Some(unknown), _) => Err(format!("kind {}", unknown.kind)),
+        (None, None, skip) => Err(skip.map_or_else(|| "empty".to_owned(), |skip| skip.reason)),
+    };
+    LogLine { log: log.clone(), line: number, text, record }
+}
+
+fn trouble(error: StoreError) -> Problem {
+    Problem::new(ProblemKind::Internal, format!("failed to {error}"))
+}

@@ -1,0 +1,148 @@
+//! The machine as the surfaces see it: environment, current directory, standard streams.
+
+use super::cli::{Request, Wrap};
+use super::doctor::{Health, Patient, examine, report};
+use super::places::{config_file, state_dir};
+use super::port::{Launch, Port};
+use super::setup::{Editor, setup};
+use super::terminal::{Terminal, carry_out};
+use super::text::Style;
+use crate::config::Written;
+use crate::review::{Problem, ProblemKind};
+use jiff::tz::TimeZone;
+use std::ffi::OsString;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// This process.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    cwd: PathBuf,
+    state: Option<PathBuf>,
+    out_style: Style,
+    err_style: Style,
+}
+
+impl Machine {
+    /// Looks at this process; `state` is the flag.
+    pub fn here(state: Option<&Path>) -> Self {
+        // A current directory that was removed is no reason not to forward.
+        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+        let state = state_dir(state, &env, &cwd);
+        let (out_style, err_style) = (style(&io::stdout()), style(&io::stderr()));
+        Self { cwd, state, out_style, err_style }
+    }
+
+    /// Returns the state directory, when there can be one.
+    pub fn state(&self) -> Option<PathBuf> {
+        self.state.clone()
+    }
+
+    /// Reads the configuration and says how the agent is to be wrapped.
+    pub fn launch(&self, wrap: Wrap) -> Result<Launch, Problem> {
+        let config = read_config(wrap.config.as_deref())?;
+        Ok(Launch {
+            agent: wrap.agent,
+            config,
+            record: wrap.record,
+            log_file: wrap.log_file,
+            state: self.state(),
+        })
+    }
+
+    /// Carries a request out.
+    pub fn ask(&self, request: &Request, port: &dyn Port) -> ExitCode {
+        ExitCode::from(self.with_terminal(|terminal| carry_out(request, port, terminal)))
+    }
+
+    /// Says what works here.
+    pub fn doctor(&self, json: bool) -> ExitCode {
+        let checks = examine(&Patient { state: self.state.as_deref(), cwd: &self.cwd, env: &env });
+        let text = if json {
+            serde_json::to_string_pretty(&checks).unwrap_or_default() + "\n"
+        } else {
+            report(&self.out_style, &checks)
+        };
+        self.say(&text);
+        ExitCode::from(u8::from(checks.iter().any(|check| check.result == Health::Fail)))
+    }
+
+    /// Prints the configuration to paste for an editor.
+    pub fn setup(&self, editor: Editor, agent: &[String]) -> ExitCode {
+        let exe = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("hunkgate"));
+        self.say(&setup(editor, &exe.to_string_lossy(), agent));
+        ExitCode::SUCCESS
+    }
+
+    /// Shows a problem and returns its exit code.
+    pub fn complain(&self, problem: &Problem) -> ExitCode {
+        ExitCode::from(self.with_terminal(|terminal| terminal.complain(problem, false)))
+    }
+
+    /// Writes to stdout. A reader that went away has what it wanted.
+    fn say(&self, text: &str) {
+        let _ = io::stdout().write_all(text.as_bytes());
+    }
+
+    fn with_terminal(&self, work: impl FnOnce(&mut Terminal<'_>) -> u8) -> u8 {
+        let (mut out, mut err) = (io::stdout(), io::stderr());
+        work(&mut Terminal {
+            out: &mut out,
+            err: &mut err,
+            out_style: self.out_style.clone(),
+            err_style: self.err_style.clone(),
+            confirm: &mut confirm,
+            cwd: self.cwd.clone(),
+        })
+    }
+}
+
+/// Prints what is wrong with a command line, or the help that was asked for, and returns the exit code.
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // There is nowhere left to say that the stream is closed.
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}
+
+fn env(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Colour on a terminal, unless the person says `NO_COLOR`.
+fn style(stream: &impl IsTerminal) -> Style {
+    let zone = TimeZone::system();
+    let unwanted = env("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || env("TERM").is_some_and(|term| term == "dumb");
+    if stream.is_terminal() && !unwanted { Style::coloured(zone) } else { Style::plain(zone) }
+}
+
+/// Asks on the terminal; `None` where there is none.
+fn confirm(question: &str) -> Option<bool> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return None;
+    }
+    let mut answer = String::new();
+    write!(io::stderr(), "{question} [y/N] ").ok()?;
+    io::stdin().read_line(&mut answer).ok()?;
+    Some(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// Reads the file that was named, which must exist, or the person's own, which need not.
+fn read_config(named: Option<&Path>) -> Result<Option<Written>, Problem> {
+    let Some(path) = named.map(Path::to_path_buf).or_else(|| config_file(&env)) else { return Ok(None) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let message = format!("failed to read the configuration {}: {error}", path.display());
+            return Err(Problem::new(ProblemKind::Config, message));
+        }
+    };
+    let parsed = Written::parse(&path.display().to_string(), &text);
+    parsed.map(Some).map_err(|error| Problem {
+        kind: ProblemKind::Config,
+        message: error.to_string(),
+        hint: error.hint.or_else(|| Some("proxy-config.example.toml documents every key".to_owned())),
+    })
+}
