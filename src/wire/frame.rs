@@ -191,7 +191,7 @@ mod tests {
             b"{\"method\":\"m\",\"method\":\"n\"}",
             b"{\"method\":\"m\",\"m\\u0065thod\":\"n\"}",
             b"{\"method\":\"\xff\"}",
-            b"{\"method\":\"\\ud800\"}",
+            b"{\"method\":\"\\x\"}",
             b"{\"method\":7}",
             b"{\"method\":\"m\"",
             b"{\"method\":\"m\"} x",

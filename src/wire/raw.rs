@@ -45,13 +45,14 @@ impl<'a> Raw<'a> {
         self.0.starts_with('{')
     }
 
-    /// Returns the text of a string; `None` for other values and for strings that are not Unicode.
+    /// Returns the text of a string; `None` for other values and where an escape is none. A lone surrogate reads as
+    /// U+FFFD, which is what JavaScript writes for it.
     pub fn text(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        if memchr::memchr(b'\\', inner.as_bytes()).is_none() {
-            return Some(Cow::Borrowed(inner));
+        match memchr::memchr(b'\\', inner.as_bytes()) {
+            None => Some(Cow::Borrowed(inner)),
+            Some(_) => decode(inner).map(Cow::Owned),
         }
-        self.read().map(Cow::Owned)
     }
 
     /// Returns an owned [`Raw::text`].
@@ -99,6 +100,11 @@ impl<'a> Raw<'a> {
         Elements { scan, first: true }
     }
 
+    /// Returns the members of an object, to be asked for by name.
+    pub fn fields(self) -> Fields<'a> {
+        Fields(self.members().collect())
+    }
+
     /// Returns the last member with this name, as JavaScript reads it; `null` counts as absent.
     pub fn member(self, name: &str) -> Option<Self> {
         self.members()
@@ -118,6 +124,39 @@ impl<'a> Raw<'a> {
         let start = (self.0.as_ptr() as usize).checked_sub(line.as_ptr() as usize)?;
         let end = start + self.0.len();
         (end <= line.len()).then_some(start..end)
+    }
+}
+
+/// The members of an object by name. Of members with the same name the last one counts, as in JavaScript, and `null`
+/// counts as absent.
+#[derive(Clone, Debug, Default)]
+pub struct Fields<'a>(Vec<(Cow<'a, str>, Raw<'a>)>);
+
+impl<'a> Fields<'a> {
+    /// Returns a member.
+    pub fn member(&self, name: &str) -> Option<Raw<'a>> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| *value).filter(|it| !it.is_null())
+    }
+
+    /// Returns the text of a member that is a string.
+    pub fn text(&self, name: &str) -> Option<Cow<'a, str>> {
+        self.member(name)?.text()
+    }
+
+    /// Returns an owned [`Fields::text`].
+    pub fn string(&self, name: &str) -> Option<String> {
+        self.text(name).map(Cow::into_owned)
+    }
+
+    /// Returns the elements of a member that is an array; none for other values.
+    pub fn elements(&self, name: &str) -> impl Iterator<Item = Raw<'a>> {
+        self.member(name).into_iter().flat_map(Raw::elements)
+    }
+
+    /// Descends by the names of members.
+    pub fn at(&self, path: &[&str]) -> Option<Raw<'a>> {
+        let (first, rest) = path.split_first()?;
+        self.member(first)?.at(rest)
     }
 }
 
@@ -304,5 +343,95 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
             return Some(at + 1);
         }
         at += 2;
+    }
+}
+
+/// Decodes the escapes of a string's inside.
+fn decode(inner: &str) -> Option<String> {
+    let mut out = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+        out.push_str(rest.get(..at)?);
+        let escape = *rest.as_bytes().get(at + 1)?;
+        let mut used = 2;
+        match escape {
+            b'"' | b'\\' | b'/' => out.push(char::from(escape)),
+            b'b' => out.push('\u{8}'),
+            b'f' => out.push('\u{c}'),
+            b'n' => out.push('\n'),
+            b'r' => out.push('\r'),
+            b't' => out.push('\t'),
+            b'u' => {
+                let (c, len) = code_point(rest.get(at..)?)?;
+                out.push(c);
+                used = len;
+            }
+            _ => return None,
+        }
+        rest = rest.get(at + used..)?;
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// Reads `\uXXXX`, or a pair of them that is one character, and says how long it is.
+fn code_point(text: &str) -> Option<(char, usize)> {
+    let high = unit(text)?;
+    if let Some(c) = char::from_u32(high) {
+        return Some((c, 6));
+    }
+    let low = text.get(6..).and_then(unit).filter(|low| (0xdc00..0xe000).contains(low));
+    Some(match low {
+        Some(low) if high < 0xdc00 => {
+            let c = char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00));
+            (c.unwrap_or(char::REPLACEMENT_CHARACTER), 12)
+        }
+        _ => (char::REPLACEMENT_CHARACTER, 6),
+    })
+}
+
+/// Reads one `\uXXXX`.
+fn unit(text: &str) -> Option<u32> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|it| it.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, 16).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_lone_surrogate_reads_as_javascript_writes_it() {
+        let text = |raw| Raw::parse(raw).and_then(Raw::text).map(Cow::into_owned);
+        assert_eq!(
+            text(r#""a\ud800b\udc00\ud83d\ude00\ud800\ud83d\ude00""#).as_deref(),
+            Some("a\u{fffd}b\u{fffd}😀\u{fffd}😀")
+        );
+        assert_eq!(text(r#""\x""#), None);
+        assert_eq!(text(r#""\u00g0""#), None);
+        assert_eq!(text("7"), None);
+    }
+
+    #[test]
+    fn of_two_members_with_one_name_the_last_counts_and_null_is_absent() {
+        let raw = Raw::parse(r#"{"a":1,"b":null,"\u0061":2,"c":[true, {"d":"x"}]}"#).unwrap();
+        assert_eq!(raw.member("a").and_then(Raw::integer), Some(2));
+        assert_eq!(raw.fields().member("b"), None);
+        assert_eq!(
+            raw.fields().elements("c").last().and_then(|it| it.fields().string("d")).as_deref(),
+            Some("x")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_string_reads_as_it_was_written(text in any::<String>()) {
+            let raw = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(Raw::parse(&raw).and_then(Raw::text), Some(Cow::Borrowed(text.as_str())));
+            let escaped: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let raw = format!("\"{escaped}\"");
+            prop_assert_eq!(Raw::parse(&raw).and_then(Raw::text), Some(Cow::Borrowed(text.as_str())));
+        }
     }
 }

@@ -1,0 +1,287 @@
+//! The frames we write: whole ones, each ending in a newline, and edits of a peer's frame at byte spans.
+
+use crate::acp::Dialect;
+use crate::base::SessionId;
+use crate::wire::{Fields, Head, IdToken, Raw, head, splice};
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::ops::Range;
+
+/// One of our slash commands as it is advertised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// Its name, without the slash.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What may follow it.
+    pub hint: Option<String>,
+}
+
+/// Whether the agent works while we answer a prompt in its place (version 2 tells clients so).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreground {
+    /// It is idle.
+    Idle,
+    /// A turn of its own goes on.
+    Busy,
+}
+
+/// What is left of a frame from which our note was cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stripped {
+    /// It holds no note, or cannot be edited: forward it as it is.
+    Unchanged,
+    /// Forward this.
+    Rewritten(Bytes),
+    /// It was the note and nothing else: forward nothing.
+    Gone,
+}
+
+/// Writes a piece of the agent's message. `message` names the message; only version 2 shows it.
+pub fn message_chunk(dialect: Dialect, session: &SessionId, message: &str, text: &str) -> Bytes {
+    let mut update = json!({ "sessionUpdate": "agent_message_chunk", "content": text_block(text) });
+    if dialect == Dialect::V2 {
+        update["messageId"] = message.into();
+    }
+    session_update(session, update)
+}
+
+/// Writes the list of our commands, for an agent that sends none.
+pub fn commands_update(dialect: Dialect, session: &SessionId, commands: &[CommandSpec]) -> Bytes {
+    let commands: Vec<Value> = commands.iter().map(|it| command(dialect, it)).collect();
+    session_update(
+        session,
+        json!({ "sessionUpdate": "available_commands_update", "availableCommands": commands }),
+    )
+}
+
+/// Adds our commands to an agent's list, after its own; one whose name is there already is not added again.
+pub fn merge_commands(line: &[u8], dialect: Dialect, commands: &[CommandSpec]) -> Option<Bytes> {
+    let path = ["params", "update", "availableCommands"];
+    let listed = splice::find(line, &path)?;
+    let names: Vec<_> = listed.elements().filter_map(|it| it.member("name")?.text()).collect();
+    let missing: Vec<String> = commands
+        .iter()
+        .filter(|ours| names.iter().all(|name| *name != ours.name))
+        .map(|ours| command(dialect, ours).to_string())
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    splice::append_to_array(line, &path, &missing.join(","))
+}
+
+/// Answers a prompt in place of the agent: what `line` asked gets `text`, and the turn is over. `message` names the
+/// messages that version 2 wants. Empty when `line` is no prompt.
+///
+/// Version 1: a message chunk, then the response. Version 2: the response, the echo of the user's message, `running`, the
+/// agent's message, `idle`; the states are left out while the agent works for itself.
+pub fn prompt_answer(
+    dialect: Dialect,
+    line: &[u8],
+    message: &str,
+    text: &str,
+    foreground: Foreground,
+) -> Vec<Bytes> {
+    let Head::Request { id, params: Some(params), .. } = head(line) else { return Vec::new() };
+    let fields = params.fields();
+    let Some(session) = fields.string("sessionId").map(SessionId::new) else { return Vec::new() };
+    if dialect != Dialect::V2 {
+        let answer = response(&id.to_id(), &json!({ "stopReason": "end_turn" }));
+        return vec![message_chunk(dialect, &session, message, text), answer];
+    }
+    let answer = format!("{message}-answer");
+    let mut frames = vec![
+        response(&id.to_id(), &json!({ "messageId": message })),
+        echo(&session, message, fields.member("prompt")),
+        session_update(&session, json!({ "sessionUpdate": "state_update", "state": "running" })),
+        session_update(
+            &session,
+            json!({ "sessionUpdate": "agent_message", "messageId": answer, "content": [text_block(text)] }),
+        ),
+        session_update(
+            &session,
+            json!({ "sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn" }),
+        ),
+    ];
+    if foreground == Foreground::Busy {
+        frames.pop();
+        frames.remove(2);
+    }
+    frames
+}
+
+/// Writes a response.
+pub fn response(id: &IdToken, result: &impl Serialize) -> Bytes {
+    answer(id, "result", &to_json(result))
+}
+
+/// Writes an error response. `data` may be `null`.
+pub fn error_answer(id: &IdToken, code: i64, message: &str, data: &Value) -> Bytes {
+    let mut error = json!({ "code": code, "message": message });
+    if !data.is_null() {
+        error["data"] = data.clone();
+    }
+    answer(id, "error", &error.to_string())
+}
+
+/// Answers a permission request as cancelled, which is no decision.
+pub fn cancelled_permission(id: &IdToken) -> Bytes {
+    response(id, &json!({ "outcome": { "outcome": "cancelled" } }))
+}
+
+/// Answers a permission request with one of the options that it offered.
+pub fn selected_permission(id: &IdToken, option: &str) -> Bytes {
+    response(id, &json!({ "outcome": { "outcome": "selected", "optionId": option } }))
+}
+
+/// Withdraws a request of ours.
+pub fn cancel_request(id: &IdToken) -> Bytes {
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","method":"$/cancel_request","params":{{"requestId":{}}}}}"#,
+        id.as_str()
+    );
+    ended(line)
+}
+
+/// Writes a request of ours.
+pub fn request(id: &IdToken, method: &str, params: &impl Serialize) -> Bytes {
+    let (method, params) = (Value::from(method), to_json(params));
+    ended(format!(r#"{{"jsonrpc":"2.0","id":{},"method":{method},"params":{params}}}"#, id.as_str()))
+}
+
+/// Writes a notification.
+pub fn notification(method: &str, params: &impl Serialize) -> Bytes {
+    let (method, params) = (Value::from(method), to_json(params));
+    ended(format!(r#"{{"jsonrpc":"2.0","method":{method},"params":{params}}}"#))
+}
+
+/// Writes a `session/update`.
+pub fn session_update(session: &SessionId, update: impl Serialize) -> Bytes {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Params<'a, T> {
+        session_id: &'a SessionId,
+        update: T,
+    }
+    notification("session/update", &Params { session_id: session, update })
+}
+
+/// Appends a text block to a prompt, as its last.
+pub fn append_note(line: &[u8], text: &str) -> Option<Bytes> {
+    splice::append_to_array(line, &["params", "prompt"], &text_block(text).to_string())
+}
+
+/// Puts another stop reason into the response to a prompt (version 1).
+pub fn set_stop_reason(line: &[u8], stop: &str) -> Option<Bytes> {
+    splice::replace(line, &["result", "stopReason"], &Value::from(stop).to_string())
+}
+
+/// Cuts our note out of an echo or replay of the user's message. `is_note` maps a text to what is left of it without the
+/// note, and `None` when it holds none; a text of which nothing is left takes its block along.
+pub fn strip_note(line: &[u8], dialect: Dialect, is_note: &dyn Fn(&str) -> Option<String>) -> Stripped {
+    let Some(content) = splice::find(line, &["params", "update", "content"]) else {
+        return Stripped::Unchanged;
+    };
+    if dialect == Dialect::V2 && content.is_array() {
+        return strip_blocks(line, content, is_note);
+    }
+    match left_of(content, is_note) {
+        None => Stripped::Unchanged,
+        Some((_, left)) if left.is_empty() => Stripped::Gone,
+        Some((text, left)) => rewrite(line, vec![(text, Value::from(left).to_string())]),
+    }
+}
+
+fn strip_blocks(line: &[u8], blocks: Raw<'_>, is_note: &dyn Fn(&str) -> Option<String>) -> Stripped {
+    let blocks: Vec<Raw<'_>> = blocks.elements().collect();
+    let kept: Vec<Option<String>> = blocks
+        .iter()
+        .map(|block| match left_of(*block, is_note) {
+            None => Some(block.get().to_owned()),
+            Some((_, left)) if left.is_empty() => None,
+            Some((text, left)) => replaced(*block, text, &Value::from(left).to_string()),
+        })
+        .collect();
+    let same = kept.iter().zip(&blocks).all(|(kept, block)| kept.as_deref() == Some(block.get()));
+    match (same, kept.iter().all(Option::is_none)) {
+        (true, _) => Stripped::Unchanged,
+        (false, true) => Stripped::Gone,
+        (false, false) => {
+            let mut line = Bytes::copy_from_slice(line);
+            for (at, kept) in kept.iter().enumerate().rev() {
+                let path = ["params", "update", "content", &at.to_string()];
+                let edited = match kept {
+                    Some(kept) => splice::replace(&line, &path, kept),
+                    None => splice::remove_array_element(&line, &path[..3], at),
+                };
+                let Some(edited) = edited else { return Stripped::Unchanged };
+                line = edited;
+            }
+            Stripped::Rewritten(line)
+        }
+    }
+}
+
+/// The text token of a text block that holds a note, and what is left of it.
+fn left_of<'a>(block: Raw<'a>, is_note: &dyn Fn(&str) -> Option<String>) -> Option<(Raw<'a>, String)> {
+    let fields: Fields<'a> = block.fields();
+    if fields.text("type")? != "text" {
+        return None;
+    }
+    let text = fields.member("text")?;
+    Some((text, is_note(&text.text()?)?))
+}
+
+/// Replaces a value within a block.
+fn replaced(block: Raw<'_>, value: Raw<'_>, with: &str) -> Option<String> {
+    let span = value.span_in(block.get().as_bytes())?;
+    let mut text = block.get().to_owned();
+    text.replace_range(span, with);
+    Some(text)
+}
+
+fn rewrite(line: &[u8], edits: Vec<(Raw<'_>, String)>) -> Stripped {
+    let spans: Option<Vec<(Range<usize>, &str)>> =
+        edits.iter().map(|(at, with)| Some((at.span_in(line)?, with.as_str()))).collect();
+    spans.map_or(Stripped::Unchanged, |spans| Stripped::Rewritten(splice::edit(line, &spans)))
+}
+
+/// The user's message back to the client, its blocks as they were sent.
+fn echo(session: &SessionId, message: &str, prompt: Option<Raw<'_>>) -> Bytes {
+    let update = json!({ "sessionUpdate": "user_message", "messageId": message, "content": [] });
+    let frame = session_update(session, update);
+    let content = prompt.filter(|it| it.is_array()).map_or("[]", Raw::get);
+    splice::replace(&frame, &["params", "update", "content"], content).unwrap_or(frame)
+}
+
+fn command(dialect: Dialect, spec: &CommandSpec) -> Value {
+    let mut command = json!({ "name": spec.name, "description": spec.description });
+    if let Some(hint) = &spec.hint {
+        command["input"] = match dialect {
+            Dialect::V2 => json!({ "type": "text", "hint": hint }),
+            Dialect::Unknown | Dialect::V1 | Dialect::Other(_) => json!({ "hint": hint }),
+        };
+    }
+    command
+}
+
+fn text_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+fn answer(id: &IdToken, name: &str, value: &str) -> Bytes {
+    ended(format!(r#"{{"jsonrpc":"2.0","id":{},"{name}":{value}}}"#, id.as_str()))
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    // Only maps with keys that are no strings fail, and none of ours has any.
+    serde_json::to_string(value).unwrap_or_else(|_| "null".into())
+}
+
+fn ended(mut line: String) -> Bytes {
+    line.push('\n');
+    line.into()
+}

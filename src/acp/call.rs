@@ -1,0 +1,118 @@
+//! What one message says of a tool call.
+
+use crate::acp::claim::Claims;
+use crate::acp::fact::{CallStatus, CallUpdate, ClaimedIn};
+use crate::acp::v1::call_id;
+use crate::wire::{Fields, Raw};
+
+/// Tools of Claude that only read, by the name the agent gives in `_meta` or `name`.
+const CLAUDE_READS: [&str; 12] = [
+    "Read",
+    "Grep",
+    "Glob",
+    "LS",
+    "NotebookRead",
+    "WebFetch",
+    "WebSearch",
+    "TodoRead",
+    "ToolSearch",
+    "AskUserQuestion",
+    "ListMcpResourcesTool",
+    "ReadMcpResourceTool",
+];
+
+/// Tools of gemini-cli that only read; its call ids are `TOOL__id`.
+const GEMINI_READS: [&str; 8] = [
+    "read_file",
+    "read_many_files",
+    "list_directory",
+    "glob",
+    "grep_search",
+    "search_file_content",
+    "web_fetch",
+    "google_web_search",
+];
+
+/// Tools of opencode that only read; they are the title of a call until it has one.
+const OPENCODE_READS: [&str; 6] = ["read", "grep", "glob", "list", "webfetch", "todoread"];
+
+/// Reads `tool_call` or `tool_call_update`.
+pub(crate) fn read_update(update: Raw<'_>) -> Option<CallUpdate> {
+    read(update, None)
+}
+
+/// Reads v2 `tool_call_content_chunk`.
+pub(crate) fn read_chunk(update: Raw<'_>) -> Option<CallUpdate> {
+    let fields = update.fields();
+    let content = fields.member("content")?;
+    let mut claims = Claims::new(None);
+    claims.content(content);
+    Some(CallUpdate {
+        call: call_id(fields.member("toolCallId")?),
+        title: None,
+        kind: None,
+        status: None,
+        claims: claims.into_claims(),
+        parent: parent(&fields),
+        read_only: false,
+        terminals: terminal(content).into_iter().collect(),
+    })
+}
+
+/// Reads an object with the fields of a call. `within` names the payload that holds it, when it is not an update.
+pub(crate) fn read(call: Raw<'_>, within: Option<ClaimedIn>) -> Option<CallUpdate> {
+    let fields = call.fields();
+    let id = call_id(fields.member("toolCallId")?);
+    let read_only = only_reads(&fields, id.as_str());
+    let mut claims = Claims::new(within);
+    if !read_only {
+        claims.call(&fields);
+    }
+    Some(CallUpdate {
+        call: id,
+        title: fields.string("title"),
+        kind: fields.string("kind"),
+        status: fields.text("status").map(|it| status(&it)),
+        claims: claims.into_claims(),
+        parent: parent(&fields),
+        read_only,
+        terminals: fields.elements("content").filter_map(terminal).collect(),
+    })
+}
+
+fn status(word: &str) -> CallStatus {
+    match word {
+        "completed" => CallStatus::Completed,
+        "failed" | "cancelled" => CallStatus::Failed,
+        _ => CallStatus::Open,
+    }
+}
+
+fn parent(fields: &Fields<'_>) -> Option<crate::base::CallId> {
+    fields.at(&["_meta", "claudeCode", "parentToolUseId"]).map(call_id)
+}
+
+fn terminal(content: Raw<'_>) -> Option<String> {
+    let fields = content.fields();
+    (fields.text("type")? == "terminal").then(|| fields.string("terminalId")).flatten()
+}
+
+/// Says whether the agent's own name for the tool proves that it only reads. The kind proves nothing: codex calls a shell
+/// command `read`. Where a diff is shown, nothing is proved either.
+fn only_reads(fields: &Fields<'_>, call: &str) -> bool {
+    let shows_diff = fields
+        .elements("content")
+        .any(|it| it.member("type").and_then(Raw::text).is_some_and(|kind| kind == "diff"));
+    if shows_diff {
+        return false;
+    }
+    if let Some(name) = fields.at(&["_meta", "claudeCode", "toolName"]).or_else(|| fields.member("name")) {
+        return name.text().is_some_and(|it| CLAUDE_READS.contains(&&*it) || OPENCODE_READS.contains(&&*it));
+    }
+    if let Some((tool, _)) = call.split_once("__") {
+        return GEMINI_READS.contains(&tool);
+    }
+    let kind = fields.text("kind");
+    matches!(kind.as_deref(), Some("read" | "search" | "fetch"))
+        && fields.text("title").is_some_and(|it| OPENCODE_READS.contains(&&*it))
+}
