@@ -14,7 +14,9 @@ fn main() -> ExitCode {
     match invocation.todo {
         Todo::Run(wrap) => match machine.launch(wrap) {
             Ok(launch) => exit(&machine, host::run(&launch)),
-            Err(problem) => machine.complain(&problem),
+            // An editor is told in its own language; a person at a terminal in words.
+            Err(problem) if machine.is_attended() => machine.complain(&problem),
+            Err(problem) => exit(&machine, host::refuse(&problem)),
         },
         Todo::Ask(request) => machine.ask(&request, &Recorded::at(machine.state())),
         Todo::Doctor { json } => machine.doctor(json),

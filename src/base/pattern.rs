@@ -42,6 +42,13 @@ impl Patterns {
         Self { hide: hide.into_iter().map(owned).collect(), but: but.into_iter().map(owned).collect() }
     }
 
+    /// Adds names to hide.
+    #[must_use]
+    pub fn and<'a>(mut self, hide: impl IntoIterator<Item = &'a str>) -> Self {
+        self.hide.extend(hide.into_iter().map(str::to_owned));
+        self
+    }
+
     /// Says whether the content of `path` is withheld.
     pub fn hides(&self, path: &RepoPath) -> bool {
         self.hides_name(path.name())

@@ -25,17 +25,21 @@
 
 mod child;
 mod clock;
+mod effects;
 mod event;
 mod fuse;
 mod gauge;
 mod kin;
 mod leg;
+mod log;
 mod perform;
 mod recorded;
 mod relay;
+mod rootwork;
 mod run;
 mod signal;
 mod voice;
+mod worker;
 
 pub use recorded::Recorded;
-pub use run::run;
+pub use run::{refuse, run};

@@ -71,6 +71,8 @@ pub(crate) struct Parts {
     pub(crate) perform: Box<dyn Perform>,
     /// Our stderr.
     pub(crate) voice: Voice,
+    /// Our clock.
+    pub(crate) clock: Clock,
 }
 
 /// The owner of the engine.
@@ -121,7 +123,7 @@ impl Relay {
         let (inbox, events) = parts.events;
         Self {
             fused: Fused::new(parts.setup),
-            clock: Clock::start(),
+            clock: parts.clock,
             events,
             _inbox: inbox,
             gauges: parts.gauges,

@@ -1,19 +1,26 @@
 //! A proxy from its start to its exit code.
 
-use crate::base::{Leg, ProxyId};
+use crate::base::{Leg, Patterns, ProxyId};
+use crate::config::Config;
 use crate::engine::{Input, Setup};
 use crate::host::child::{self, AgentPid, NotStarted, Pipes};
+use crate::host::clock::Clock;
+use crate::host::effects::{Effects, Place};
 use crate::host::event::{Event, Inbox};
 use crate::host::kin;
 use crate::host::leg::{Source, Writer, start_reader};
+use crate::host::log;
 use crate::host::perform::{Perform, Unrecorded};
 use crate::host::relay::{Gauges, Parts, Relay};
 use crate::host::signal;
 use crate::host::voice::{Voice, start_drain};
+use crate::review::Problem;
+use crate::store::{Settings, StateDir};
 use crate::surface::Launch;
 use anyhow::Context as _;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::mpsc::channel;
 
 /// Bytes that may be under way to one peer.
@@ -25,49 +32,61 @@ pub fn run(launch: &Launch) -> anyhow::Result<i32> {
     let proxy = ProxyId::new(format!("proxy-{seed}"));
     if rustix::termios::isatty(io::stdin()) {
         let not_started = child::become_it(&launch.agent, proxy.as_str());
-        return Ok(not_started.code);
+        return Err(anyhow::anyhow!("cannot start the agent: {}", not_started.reason));
     }
-    let voice = Voice::start(duplicate(io::stderr())?)?;
     child::adopt_orphans();
+    relay(launch, (proxy.clone(), seed), |pid| child::start(pid, &launch.agent, proxy.as_str()))
+}
+
+/// Answers the editor's first request with a problem: no agent is started and nothing is forwarded.
+pub fn refuse(problem: &Problem) -> anyhow::Result<i32> {
+    let seed = draw_seed()?;
+    let proxy = ProxyId::new(format!("proxy-{seed}"));
+    let code = i32::from(problem.kind.exit_code());
+    let reason = problem.message.clone();
+    relay(&Launch::default(), (proxy, seed), |_| Err(NotStarted { reason, code }))
+}
+
+fn relay(
+    launch: &Launch,
+    (proxy, seed): (ProxyId, String),
+    start: impl FnOnce(&AgentPid) -> Result<Pipes, NotStarted>,
+) -> anyhow::Result<i32> {
+    let clock = Clock::start();
+    let config = Config::of(launch.config.as_ref(), None);
+    let voice = Voice::start(duplicate(io::stderr())?)?;
+    log::speak_for_panics(&voice);
+    let log_file = launch.log_file.clone().or_else(|| config.log.file.clone().map(PathBuf::from));
+    log::start(&config.log.level, log_file.as_deref(), &voice);
     let (sender, events) = channel();
     let inbox = Inbox::new(sender);
     let pid = AgentPid::default();
     signal::start(pid.clone(), inbox.clone()).context("cannot listen for signals")?;
-    let started = child::start(&pid, &launch.agent, proxy.as_str());
-    let setup = setup(launch, proxy, seed);
-    let gauges = Gauges::new(LIMIT);
-    let (stdin, streams) = match started {
-        Ok(pipes) => {
-            let Pipes { stdin, stdout, stderr } = pipes;
-            (Some(stdin), Ok((stdout, stderr)))
-        }
+    let (stdin, streams) = match start(&pid) {
+        Ok(Pipes { stdin, stdout, stderr }) => (Some(stdin), Ok((stdout, stderr))),
         Err(not_started) => (None, Err(not_started)),
     };
-    let to_agent = stdin
-        .map(|stdin| Writer::start(Leg::Agent, stdin, gauges.agent.clone(), inbox.clone()))
-        .transpose()?;
+    let gauges = Gauges::new(LIMIT);
+    let to_agent = |stdin| Writer::start(Leg::Agent, stdin, gauges.agent.clone(), inbox.clone());
     let parts = Parts {
-        setup,
-        events: (inbox.clone(), events),
+        agent: stdin.map(to_agent).transpose()?,
         editor: Writer::start(Leg::Editor, duplicate(io::stdout())?, gauges.editor.clone(), inbox.clone())?,
-        agent: to_agent,
+        events: (inbox.clone(), events),
         pid: pid.clone(),
-        perform: performer(launch, &inbox),
+        perform: performer(launch, &config, (&proxy, clock), &inbox),
+        setup: setup(launch, config, proxy, seed),
+        clock,
         voice: voice.clone(),
         gauges: gauges.clone(),
     };
     let relay = std::thread::Builder::new().name("relay".into()).spawn(move || Relay::new(parts).run())?;
     let from_editor = Source { from: duplicate(io::stdin())?, drain: None };
-    match streams {
-        Ok(streams) => {
-            let wired = Wired { pid, voice, gauges, inbox };
-            start_reader(Leg::Editor, from_editor, wired.gauges.agent.clone(), wired.inbox.clone())?;
-            wired.until_reaped(streams)?;
-        }
-        Err(not_started) => {
-            inbox.put(Event::Came(input(launch, not_started)));
-            start_reader(Leg::Editor, from_editor, gauges.agent, inbox)?;
-        }
+    if let Err(not_started) = &streams {
+        inbox.put(Event::Came(told(launch, not_started)));
+    }
+    start_reader(Leg::Editor, from_editor, gauges.agent.clone(), inbox.clone())?;
+    if let Ok(streams) = streams {
+        Wired { pid, voice, gauges, inbox }.until_reaped(streams)?;
     }
     let code = relay.join().unwrap_or(5);
     kin::end_descendants();
@@ -100,16 +119,59 @@ impl Wired {
     }
 }
 
-fn input(launch: &Launch, not_started: NotStarted) -> Input {
+fn told(launch: &Launch, not_started: &NotStarted) -> Input {
     let words: Vec<_> = launch.agent.iter().map(|word| word.to_string_lossy()).collect();
-    Input::AgentNotStarted { command: words.join(" "), reason: not_started.reason, code: not_started.code }
+    Input::AgentNotStarted {
+        command: words.join(" "),
+        reason: not_started.reason.clone(),
+        code: not_started.code,
+    }
 }
 
-fn performer(_launch: &Launch, inbox: &Inbox) -> Box<dyn Perform> {
-    Box::new(Unrecorded::new(inbox.clone(), "no state directory"))
+/// Returns what carries effects out: for real where there is a place to record, else nothing at all, and says so.
+fn performer(
+    launch: &Launch,
+    config: &Config,
+    (proxy, clock): (&ProxyId, Clock),
+    inbox: &Inbox,
+) -> Box<dyn Perform> {
+    let recorded = place(launch, config, proxy, clock).and_then(|place| {
+        Effects::start(place, inbox.clone()).map_err(|error| format!("cannot start a thread: {error}"))
+    });
+    match recorded {
+        Ok(recorded) => Box::new(recorded),
+        Err(reason) => {
+            tracing::warn!("forwarding without recording: {reason}");
+            Box::new(Unrecorded::new(inbox.clone(), reason))
+        }
+    }
 }
 
-fn setup(launch: &Launch, proxy: ProxyId, seed: String) -> Setup {
+fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Result<Place, String> {
+    let top = launch.state.clone().ok_or("there is no state directory: set HUNKGATE_STATE_DIR or HOME")?;
+    let state = StateDir::open(top).map_err(|error| error.to_string())?;
+    Ok(Place { state, settings: settings(config), proxy: proxy.clone(), socket: None, clock })
+}
+
+/// Says how roots are captured, as the configuration and the environment have it.
+pub(crate) fn settings(config: &Config) -> Settings {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = absolute("HOME");
+    let git = absolute("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+    Settings {
+        excludes_file: git.map(|dir| dir.join("git/ignore")).filter(|file| file.exists()),
+        home,
+        withheld: withheld(config),
+        store_cap: Some(config.store.max_size),
+        ..Settings::default()
+    }
+}
+
+fn withheld(config: &Config) -> Patterns {
+    Patterns::default().and(config.withhold.iter().map(String::as_str))
+}
+
+fn setup(launch: &Launch, config: Config, proxy: ProxyId, seed: String) -> Setup {
     let program = launch.agent.first().map(std::path::Path::new).and_then(std::path::Path::file_name);
     let program = program.unwrap_or_default().to_string_lossy().into_owned();
     Setup {
@@ -117,9 +179,9 @@ fn setup(launch: &Launch, proxy: ProxyId, seed: String) -> Setup {
         pid: std::process::id(),
         seed,
         program,
-        config: crate::config::Config::default(),
-        withheld: crate::base::Patterns::default(),
-        parent: None,
+        withheld: withheld(&config),
+        config,
+        parent: std::env::var(child::PARENT).ok(),
     }
 }
 

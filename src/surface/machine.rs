@@ -75,6 +75,11 @@ impl Machine {
         ExitCode::SUCCESS
     }
 
+    /// Says whether a person sits at the other end of stdin.
+    pub fn is_attended(&self) -> bool {
+        io::stdin().is_terminal()
+    }
+
     /// Shows a problem and returns its exit code.
     pub fn complain(&self, problem: &Problem) -> ExitCode {
         ExitCode::from(self.with_terminal(|terminal| terminal.complain(problem, false)))

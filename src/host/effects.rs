@@ -1,0 +1,327 @@
+//! Carrying effects out for real: journals and chains in line, everything that takes time on workers.
+
+use crate::base::{AskId, ProxyId, RootId, SessionKey};
+use crate::engine::{Action, Durability, Input, OpenedRoot};
+use crate::host::clock::Clock;
+use crate::host::event::{Event, Inbox};
+use crate::host::perform::{Perform, refusal};
+use crate::host::rootwork::{self, Job, OpenRoot, Share};
+use crate::host::worker::{Worker, guarded};
+use crate::ledger::{Blobs, Ledger, Log, Record, Skip};
+use crate::review::Ask;
+use crate::store::{
+    Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a session that another process holds is waited for; a command holds it for far less.
+const LEASE_PATIENCE: Duration = Duration::from_millis(1_500);
+
+/// Who we are, and where and how we record.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    /// The state directory.
+    pub(crate) state: StateDir,
+    /// How roots are resolved and captured.
+    pub(crate) settings: Settings,
+    /// This process.
+    pub(crate) proxy: ProxyId,
+    /// Where it answers, when it does.
+    pub(crate) socket: Option<PathBuf>,
+    /// Its clock.
+    pub(crate) clock: Clock,
+}
+
+/// What carries effects out for real.
+#[derive(Debug)]
+pub(crate) struct Effects {
+    open: Arc<Open>,
+    inbox: Inbox,
+    opener: Worker<Opening>,
+    reckoner: Worker<Reckoning>,
+}
+
+/// What is open in this process. Locked for lookups only.
+#[derive(Debug, Default)]
+struct Open {
+    roots: Mutex<BTreeMap<RootId, OpenRoot>>,
+    sessions: Mutex<BTreeMap<SessionKey, Held>>,
+}
+
+/// A session whose ledger we may write.
+#[derive(Debug)]
+struct Held {
+    journal: Journal,
+    _lease: Lease,
+}
+
+#[derive(Debug)]
+struct Opening {
+    ask: AskId,
+    session: SessionKey,
+    directories: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Reckoning {
+    ask: AskId,
+    session: SessionKey,
+    what: Ask,
+    ledger: Ledger,
+    blobs: AllBlobs,
+}
+
+/// The contents of several stores, as one.
+#[derive(Clone, Debug)]
+struct AllBlobs(Vec<StoreBlobs>);
+
+impl Blobs for AllBlobs {
+    fn bytes(&self, blob: crate::base::BlobId) -> Option<Arc<[u8]>> {
+        self.0.iter().find_map(|store| store.bytes(blob))
+    }
+}
+
+impl Effects {
+    /// Starts the workers.
+    pub(crate) fn start(place: Place, inbox: Inbox) -> std::io::Result<Self> {
+        let open = Arc::new(Open::default());
+        let opener = Opener { place, open: Arc::clone(&open), inbox: inbox.clone() };
+        let opener = Worker::start("opener", move |queue| opener.work(queue))?;
+        let reckoner = Reckoner::new(inbox.clone());
+        let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
+        Ok(Self { open, inbox, opener, reckoner })
+    }
+
+    /// Queues a job on a root; says what it comes to at once when the root is not open.
+    fn on_root(&self, root: &RootId, job: Job) -> Result<(), Job> {
+        match self.open.roots().get(root) {
+            Some(open) => open.worker.put(job),
+            None => Err(job),
+        }
+    }
+
+    fn refuse(&self, effect: Action, reason: &str) {
+        if let Some(input) = refusal(effect, reason) {
+            self.inbox.put(Event::Came(input));
+        }
+    }
+
+    fn share<I, O>(
+        &self,
+        shares: Vec<(RootId, Share<I, O>)>,
+        job: fn(Share<I, O>) -> Job,
+        undone: fn(Job) -> (),
+    ) {
+        for (root, share) in shares {
+            if let Err(job) = self.on_root(&root, job(share)) {
+                undone(job);
+            }
+        }
+    }
+}
+
+impl Perform for Effects {
+    fn append(&mut self, log: &Log, record: &Record, durability: Durability) -> Result<(), String> {
+        let durability = match durability {
+            Durability::Written => crate::store::Durability::Written,
+            Durability::Synced => crate::store::Durability::Synced,
+        };
+        let done = match log {
+            Log::Root(root) => {
+                let Some(chain) = self.open.roots().get(root).map(|open| open.chain.clone()) else {
+                    return Err("its root is not open".to_owned());
+                };
+                chain.append(std::slice::from_ref(record), durability)
+            }
+            Log::Session(key) => match self.open.sessions().get_mut(key) {
+                Some(held) => held.journal.append(record, durability),
+                None => return Err("its session is not open".to_owned()),
+            },
+        };
+        done.map_err(|error| error.to_string())
+    }
+
+    fn start(&mut self, effect: Action, ledger: &Ledger) {
+        match effect {
+            Action::OpenRoots { ask, session, directories } => {
+                if let Err(Opening { ask, session, directories }) =
+                    self.opener.put(Opening { ask, session, directories })
+                {
+                    self.refuse(Action::OpenRoots { ask, session, directories }, "an internal error");
+                }
+            }
+            Action::Observe { ask, root, why, named } => {
+                let job = Job::Observe { ask, why, named: named.clone() };
+                if self.on_root(&root, job).is_err() {
+                    self.refuse(Action::Observe { ask, root, why, named }, "the root is not open");
+                }
+            }
+            Action::Compute { ask, session, what } => {
+                let blobs = AllBlobs(self.open.roots().values().map(|open| open.blobs.clone()).collect());
+                let reckoning = Reckoning { ask, session, what, ledger: ledger.clone(), blobs };
+                if let Err(Reckoning { ask, session, what, .. }) = self.reckoner.put(reckoning) {
+                    self.refuse(Action::Compute { ask, session, what }, "an internal error");
+                }
+            }
+            Action::Prepare { ask, files } => {
+                let answer = |ask, files| Input::Prepared { ask, files };
+                let shares = Share::cut(files, |plan| &plan.root, ask, answer, self.inbox.clone());
+                self.share(shares, Job::Prepare, Job::refuse);
+            }
+            Action::Restore { ask, files } => {
+                let answer = |ask, files| Input::Restored { ask, files };
+                let shares = Share::cut(files, |file| &file.root, ask, answer, self.inbox.clone());
+                self.share(shares, Job::Restore, Job::refuse);
+            }
+            Action::Recover { ask, files } => {
+                let answer = |ask, files| Input::Restored { ask, files };
+                let shares = Share::cut(files, |file| &file.root, ask, answer, self.inbox.clone());
+                self.share(shares, Job::Recover, Job::refuse);
+            }
+            Action::Pin { .. } => {}
+            Action::Send { .. }
+            | Action::Append { .. }
+            | Action::Reply { .. }
+            | Action::Publish(_)
+            | Action::Log { .. }
+            | Action::StopAgent
+            | Action::Exit { .. } => {}
+        }
+    }
+
+    fn close(&mut self) {
+        for held in self.open.sessions().values_mut() {
+            let _ = held.journal.sync();
+        }
+    }
+}
+
+impl Open {
+    fn roots(&self) -> MutexGuard<'_, BTreeMap<RootId, OpenRoot>> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Held>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens sessions and roots, away from the relay.
+struct Opener {
+    place: Place,
+    open: Arc<Open>,
+    inbox: Inbox,
+}
+
+impl Opener {
+    fn work(&self, queue: &mut VecDeque<Opening>) {
+        let Some(Opening { ask, session, directories }) = queue.pop_front() else { return };
+        let refused = Action::OpenRoots { ask, session: session.clone(), directories: directories.clone() };
+        let opened = guarded(|| self.open_all(ask, &session, directories)).and_then(|opened| opened);
+        let input = opened.or_else(|reason| refusal(refused, &reason).ok_or(reason));
+        if let Ok(input) = input {
+            self.inbox.put(Event::Came(input));
+        }
+    }
+
+    fn open_all(&self, ask: AskId, session: &SessionKey, directories: Vec<String>) -> Result<Input, String> {
+        let (history, skips) = self.open_session(session)?;
+        let roots = directories.into_iter().map(|directory| self.open_root(directory)).collect();
+        Ok(Input::RootsOpened { ask, roots, unrecorded: None, history, skips })
+    }
+
+    /// Takes the session's lease and opens its ledger. What it held is returned once per process.
+    fn open_session(&self, session: &SessionKey) -> Result<(Vec<Record>, Vec<Skip>), String> {
+        if self.open.sessions().contains_key(session) {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let lease = self.take_lease(session)?;
+        let opened = self.place.state.open_session(session, &lease);
+        let (journal, replay) = opened.map_err(|error| error.to_string())?;
+        self.open.sessions().insert(session.clone(), Held { journal, _lease: lease });
+        Ok((replay.records, replay.skips))
+    }
+
+    fn take_lease(&self, session: &SessionKey) -> Result<Lease, String> {
+        let holder = Holder {
+            pid: std::process::id(),
+            proxy: self.place.proxy.clone(),
+            started: self.place.clock.now().wall,
+            socket: self.place.socket.clone(),
+        };
+        let start = Instant::now();
+        loop {
+            match self.place.state.lease(session, &holder) {
+                Ok(lease) => return Ok(lease),
+                Err(LeaseError::Held(_)) if start.elapsed() < LEASE_PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    fn open_root(&self, directory: String) -> OpenedRoot {
+        let canonical = Path::new(&directory).canonicalize().unwrap_or_default();
+        let mut opened = OpenedRoot {
+            directory,
+            canonical: canonical.into_os_string().into_vec(),
+            root: Err(String::new()),
+            top: Vec::new(),
+            observing: "none",
+            history: Vec::new(),
+            skips: Vec::new(),
+        };
+        if let Err(reason) = self.find_root(&mut opened) {
+            opened.root = Err(reason);
+        }
+        opened
+    }
+
+    fn find_root(&self, opened: &mut OpenedRoot) -> Result<(), String> {
+        let settings = &self.place.settings;
+        let root = resolve_root(Path::new(&opened.directory), settings).map_err(|error| error.to_string())?;
+        let (id, header) = (root.id.clone(), root.header());
+        opened.top = root.top_bytes().to_vec();
+        if let Some(known) = self.open.roots().get(&id) {
+            opened.observing = known.observing;
+            opened.root = Ok(header);
+            return Ok(());
+        }
+        let (store, report) =
+            RootStore::open(&self.place.state, root, settings).map_err(|error| error.to_string())?;
+        let observing = report.observing.as_str();
+        let (proxy, clock) = (self.place.proxy.clone(), self.place.clock);
+        let started = rootwork::start(store, observing, (proxy, clock), self.inbox.clone());
+        self.open.roots().insert(id, started.map_err(|error| error.to_string())?);
+        opened.observing = observing;
+        opened.history = report.history;
+        opened.skips = report.skips;
+        opened.root = Ok(report.header);
+        Ok(())
+    }
+}
+
+/// Computes answers from snapshots.
+struct Reckoner {
+    inbox: Inbox,
+}
+
+impl Reckoner {
+    fn new(inbox: Inbox) -> Self {
+        Self { inbox }
+    }
+
+    fn work(&self, queue: &mut VecDeque<Reckoning>) {
+        let Some(Reckoning { ask, session, what, ledger, blobs }) = queue.pop_front() else { return };
+        let _ = (&ledger, &blobs);
+        let refused = Action::Compute { ask, session, what };
+        if let Some(input) = refusal(refused, "listings are not computed") {
+            self.inbox.put(Event::Came(input));
+        }
+    }
+}

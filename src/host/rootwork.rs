@@ -1,0 +1,227 @@
+//! The work on one root, in order: looks at it, and puts files back.
+
+use crate::base::{AskId, ProxyId, RepoPath, RootId};
+use crate::engine::Input;
+use crate::host::clock::Clock;
+use crate::host::event::{Event, Inbox};
+use crate::host::worker::{Worker, guarded};
+use crate::ledger::{FilePlan, Gap, RevertFile, RevertOutcome, RevertResult, Why};
+use crate::store::{Chain, RootStore, StoreBlobs};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A root that is open in this process.
+#[derive(Debug)]
+pub(crate) struct OpenRoot {
+    /// Its chain, to which facts are appended without waiting for a look.
+    pub(crate) chain: Chain,
+    /// The contents of its store.
+    pub(crate) blobs: StoreBlobs,
+    /// Whoever works on it.
+    pub(crate) worker: Worker<Job>,
+    /// How it is observed: `watch`, `hybrid` or `walk`.
+    pub(crate) observing: &'static str,
+}
+
+/// Something to do on one root.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// Look at it.
+    Observe {
+        /// Quoted in the answer.
+        ask: AskId,
+        /// Why.
+        why: Why,
+        /// Paths to be read even if ignore rules cover them.
+        named: Vec<RepoPath>,
+    },
+    /// Prepare the files of a revert.
+    Prepare(Share<FilePlan, Result<RevertFile, RevertOutcome>>),
+    /// Carry them out.
+    Restore(Share<RevertFile, RevertOutcome>),
+    /// Finish or take back what a dead process had begun.
+    Recover(Share<RevertFile, RevertOutcome>),
+}
+
+/// Starts whoever works on a root.
+pub(crate) fn start(
+    store: RootStore,
+    observing: &'static str,
+    (proxy, clock): (ProxyId, Clock),
+    inbox: Inbox,
+) -> std::io::Result<OpenRoot> {
+    let (chain, blobs) = (store.chain(), store.blobs());
+    let name = format!("root {}", store.root().id);
+    let root = store.root().id.clone();
+    let mut bench = Bench { store, root, proxy, clock, inbox };
+    let worker = Worker::start(&name, move |queue| bench.work(queue))?;
+    Ok(OpenRoot { chain, blobs, worker, observing })
+}
+
+struct Bench {
+    store: RootStore,
+    root: RootId,
+    proxy: ProxyId,
+    clock: Clock,
+    inbox: Inbox,
+}
+
+impl Bench {
+    fn work(&mut self, queue: &mut VecDeque<Job>) {
+        match queue.pop_front() {
+            Some(Job::Observe { ask, why, named }) => {
+                let mut asks = vec![ask];
+                let mut paths = named;
+                // What is asked for while an earlier look is still on is answered by one look for all.
+                while let Some(Job::Observe { ask, named, .. }) =
+                    queue.pop_front_if(|next| matches!(next, Job::Observe { .. }))
+                {
+                    asks.push(ask);
+                    paths.extend(named);
+                }
+                paths.sort();
+                paths.dedup();
+                self.observe(&asks, why, &paths);
+            }
+            Some(Job::Prepare(share)) => {
+                share.carry_out(
+                    |plans| self.store.prepare(plans),
+                    |plan, reason| Err(failed(&plan.root, &plan.path, reason)),
+                );
+            }
+            Some(Job::Restore(share)) => {
+                share.carry_out(
+                    |files| self.store.restore(files),
+                    |file, reason| failed(&file.root, &file.path, reason),
+                );
+            }
+            Some(Job::Recover(share)) => {
+                share.carry_out(
+                    |files| self.store.recover(files),
+                    |file, reason| failed(&file.root, &file.path, reason),
+                );
+            }
+            None => {}
+        }
+    }
+
+    fn observe(&mut self, asks: &[AskId], why: Why, named: &[RepoPath]) {
+        let clock = self.clock;
+        let looked = guarded(|| self.store.observe(why, named, &|| clock.now().wall, &self.proxy));
+        let (foreign, outcome) = match looked {
+            Ok(observed) => (observed.foreign, observed.outcome),
+            Err(reason) => (Vec::new(), Err(Gap { at: clock.now().wall, reason, why })),
+        };
+        let mut foreign = Some(foreign);
+        for &ask in asks {
+            let input = Input::Observed {
+                ask,
+                root: self.root.clone(),
+                foreign: foreign.take().unwrap_or_default(),
+                outcome: outcome.clone(),
+            };
+            self.inbox.put(Event::Came(input));
+        }
+    }
+}
+
+fn failed(root: &RootId, path: &RepoPath, reason: &str) -> RevertOutcome {
+    let result = RevertResult::Failed { reason: reason.to_owned() };
+    RevertOutcome { root: root.clone(), path: path.clone(), result }
+}
+
+/// One root's share of an effect that may touch several. The answer leaves when the last share is done.
+#[derive(Debug)]
+pub(crate) struct Share<I, O> {
+    items: Vec<(usize, I)>,
+    whole: Arc<Whole<O>>,
+}
+
+#[derive(Debug)]
+struct Whole<O> {
+    state: Mutex<Slots<O>>,
+    inbox: Inbox,
+    answer: fn(AskId, Vec<O>) -> Input,
+    ask: AskId,
+}
+
+#[derive(Debug)]
+struct Slots<O> {
+    slots: Vec<Option<O>>,
+    left: usize,
+}
+
+impl<I, O> Share<I, O> {
+    /// Cuts an effect into the shares of the roots it touches.
+    pub(crate) fn cut(
+        items: Vec<I>,
+        root_of: impl Fn(&I) -> &RootId,
+        ask: AskId,
+        answer: fn(AskId, Vec<O>) -> Input,
+        inbox: Inbox,
+    ) -> Vec<(RootId, Self)> {
+        let count = items.len();
+        let slots = std::iter::repeat_with(|| None).take(count).collect();
+        let whole = Arc::new(Whole { state: Mutex::new(Slots { slots, left: count }), inbox, answer, ask });
+        if count == 0 {
+            whole.send_if_done();
+        }
+        let mut shares: Vec<(RootId, Self)> = Vec::new();
+        for (at, item) in items.into_iter().enumerate() {
+            let root = root_of(&item).clone();
+            match shares.iter_mut().find(|(known, _)| *known == root) {
+                Some((_, share)) => share.items.push((at, item)),
+                None => shares.push((root, Self { items: vec![(at, item)], whole: Arc::clone(&whole) })),
+            }
+        }
+        shares
+    }
+
+    /// Does the share with `work`; what `work` does not answer, `otherwise` does.
+    pub(crate) fn carry_out(self, work: impl FnOnce(&[I]) -> Vec<O>, otherwise: impl Fn(&I, &str) -> O) {
+        let (places, items): (Vec<usize>, Vec<I>) = self.items.into_iter().unzip();
+        let done = guarded(|| work(&items));
+        let reason = done.as_ref().err().cloned().unwrap_or_else(|| "it was not done".to_owned());
+        let mut done = done.unwrap_or_default().into_iter();
+        for (at, item) in places.into_iter().zip(&items) {
+            self.whole.put(at, done.next().unwrap_or_else(|| otherwise(item, &reason)));
+        }
+        self.whole.send_if_done();
+    }
+}
+
+impl<O> Whole<O> {
+    fn put(&self, at: usize, outcome: O) {
+        let mut guard = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *guard;
+        if let Some(slot) = state.slots.get_mut(at) {
+            state.left -= usize::from(slot.is_none());
+            *slot = Some(outcome);
+        }
+    }
+
+    fn send_if_done(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.left == 0 {
+            let outcomes = std::mem::take(&mut state.slots).into_iter().flatten().collect();
+            self.inbox.put(Event::Came((self.answer)(self.ask, outcomes)));
+            state.left = usize::MAX;
+        }
+    }
+}
+
+impl Job {
+    /// Answers a job that nobody can do: its root is not open, or its worker is gone.
+    pub(crate) fn refuse(self) {
+        const REASON: &str = "the root is not open";
+        match self {
+            Self::Observe { .. } => {}
+            Self::Prepare(share) => {
+                share.carry_out(|_| Vec::new(), |plan, _| Err(failed(&plan.root, &plan.path, REASON)));
+            }
+            Self::Restore(share) | Self::Recover(share) => {
+                share.carry_out(|_| Vec::new(), |file, _| failed(&file.root, &file.path, REASON));
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A thread that carries jobs out one after the other.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A thread that carries jobs out in the order in which they came. It ends when the last handle is dropped.
+#[derive(Debug)]
+pub(crate) struct Worker<J>(Sender<J>);
+
+impl<J: Debug + Send + 'static> Worker<J> {
+    /// Starts a worker. `work` takes the next job, or several at once, from the front of the queue.
+    pub(crate) fn start(
+        name: &str,
+        mut work: impl FnMut(&mut VecDeque<J>) + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (sender, jobs): (Sender<J>, Receiver<J>) = channel();
+        std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let mut queue = VecDeque::new();
+            while let Ok(job) = jobs.recv() {
+                queue.push_back(job);
+                while !queue.is_empty() {
+                    queue.extend(jobs.try_iter());
+                    let before = queue.len();
+                    work(&mut queue);
+                    debug_assert!(queue.len() < before, "because a worker takes at least one job");
+                }
+            }
+        })?;
+        Ok(Self(sender))
+    }
+
+    /// Queues a job; gives it back when the worker is dead.
+    pub(crate) fn put(&self, job: J) -> Result<(), J> {
+        self.0.send(job).map_err(|unsent| unsent.0)
+    }
+}
+
+/// Runs a piece of work; a panic becomes a reason.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work))
+        .map_err(|panic| format!("an internal error: {}", said(panic.as_ref())))
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_done_in_order_and_a_worker_may_take_several_at_once() {
+        let (done, doing) = channel();
+        let worker = Worker::start("test", move |queue: &mut VecDeque<u32>| {
+            let batch: Vec<u32> = queue.drain(..).collect();
+            batch.into_iter().for_each(|job| done.send(job).expect("somebody waits"));
+        });
+        let worker = worker.expect("a thread");
+        (0..100).for_each(|job| worker.put(job).expect("alive"));
+        drop(worker);
+        assert_eq!(doing.iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_panic_becomes_a_reason() {
+        assert_eq!(guarded(|| -> u8 { panic!("torn {}", 1) }), Err("an internal error: torn 1".into()));
+        assert_eq!(guarded(|| 3), Ok(3));
+    }
+}
