@@ -6,6 +6,7 @@ use super::transcript::{Heard, Statement, Transcript, TreeOp, What};
 use super::world::{Frame, World};
 use bytes::Bytes;
 use hunkgate::base::{AskId, Leg, SessionKey};
+use hunkgate::config::{Config, Written};
 use hunkgate::engine::Input;
 use hunkgate::ledger::{Actor, Channel, Event, Log, RootKind, Who};
 use hunkgate::review::{Asked, Problem, ProblemKind};
@@ -62,7 +63,7 @@ impl Play {
     /// Sets the stage that a header asks for.
     pub(crate) fn new(transcript: &Transcript, manner: Manner) -> Self {
         let mut play = Self {
-            world: World::new(),
+            world: World::new(configured(transcript)),
             manner,
             bindings: Bindings::default(),
             unforwarded: Default::default(),
@@ -161,7 +162,7 @@ impl Play {
             What::JournalLacks(kind) => self.journal_lacks(kind)?,
             What::Ask(line) => self.ask(line)?,
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
-            What::Config(line) => return Err(format!("the engine takes no configuration yet: {line}")),
+            What::Config(_) => {}
         }
         self.spurious();
         self.recovered()
@@ -409,8 +410,18 @@ impl Play {
     }
 
     /// A ledger that is folded from the journal equals the live one.
-    fn recovered(&mut self) -> Result<(), String> {
-        let _folded = self.world.folded();
+    fn recovered(&self) -> Result<(), String> {
+        let (live, folded) = (self.world.ledger(), self.world.folded());
+        for (root, chain) in live.chains() {
+            if folded.chain(root) != Some(chain) {
+                return Err(differs(&format!("chain of {root}"), &Some(chain), &folded.chain(root)));
+            }
+        }
+        for (key, session) in live.sessions() {
+            if folded.session(key) != Some(session) {
+                return Err(differs(&format!("ledger of {key}"), &Some(session), &folded.session(key)));
+            }
+        }
         Ok(())
     }
 
@@ -435,6 +446,17 @@ impl Play {
         let from = self.world.trace.len().saturating_sub(40);
         format!("{place}: {what}\n\nwhat led to it:\n{}\n", self.world.trace[from..].join("\n"))
     }
+}
+
+/// Reads every `config` line of a transcript as one file of the person's.
+fn configured(transcript: &Transcript) -> Config {
+    let lines = transcript.statements.iter().filter_map(|statement| match &statement.what {
+        What::Config(line) => Some(line.as_str()),
+        _ => None,
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let written = Written::parse("config.toml", &text);
+    Config::of(Some(&written.expect("because a transcript is written with a valid configuration")), None)
 }
 
 /// The place of a leg in a pair.
@@ -468,6 +490,16 @@ fn open(pattern: Value) -> Value {
         Value::Array(elements) => Value::Array(elements.into_iter().map(open).collect()),
         other => other,
     }
+}
+
+/// Shows the first line in which a live value and its fold differ.
+fn differs(what: &str, live: &dyn std::fmt::Debug, folded: &dyn std::fmt::Debug) -> String {
+    let (live, folded) = (format!("{live:#?}"), format!("{folded:#?}"));
+    let lines: Vec<&str> = live.lines().collect();
+    let place = lines.iter().zip(folded.lines()).position(|(live, folded)| *live != folded);
+    let from = place.unwrap_or(0).saturating_sub(6);
+    let part = |text: &str| text.lines().skip(from).take(20).collect::<Vec<_>>().join("\n");
+    format!("the {what} is not the fold of its journal\nlive:\n{}\nfold:\n{}", part(&live), part(&folded))
 }
 
 /// The kind and the data of an event.

@@ -3,6 +3,7 @@
 use super::tree::Tree;
 use bytes::Bytes;
 use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, SessionKey, Tick, WallNs};
+use hunkgate::config::Config;
 use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup};
 use hunkgate::ledger::{
     Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, RevertFile, RevertOutcome, RevertResult,
@@ -18,6 +19,7 @@ const EPOCH: i64 = 1_790_000_000_000_000_000;
 #[derive(Debug)]
 pub(crate) struct World {
     engine: Engine,
+    config: Config,
     pub(crate) now: Tick,
     pub(crate) tree: Tree,
     pub(crate) journal: Vec<Entry>,
@@ -57,9 +59,10 @@ pub(crate) struct Frame {
 }
 
 impl World {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         Self {
-            engine: Engine::new(setup(1)),
+            engine: Engine::new(setup(1, config.clone())),
+            config,
             now: Tick { mono: 0, wall: WallNs(EPOCH) },
             tree: Tree::default(),
             journal: Vec::new(),
@@ -116,7 +119,7 @@ impl World {
     /// Kills the proxy and starts another on what the journals hold.
     pub(crate) fn restart(&mut self) {
         self.run += 1;
-        self.engine = Engine::new(setup(self.run));
+        self.engine = Engine::new(setup(self.run, self.config.clone()));
         self.held.clear();
         self.stalled = false;
         self.editor.clear();
@@ -154,6 +157,11 @@ impl World {
             }
         }
         self.failing = None;
+    }
+
+    /// Returns the live ledger.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.engine.ledger()
     }
 
     /// Returns the fold of everything that was journaled.
@@ -341,14 +349,14 @@ fn proxy(run: u32) -> ProxyId {
     ProxyId::new(format!("proxy{run}"))
 }
 
-fn setup(run: u32) -> Setup {
+fn setup(run: u32, config: Config) -> Setup {
     let seed = format!("{:08x}", run - 1);
     Setup {
         proxy: proxy(run),
         pid: run,
         seed,
         program: "agent".to_owned(),
-        config: hunkgate::config::Config::default(),
+        config,
         withheld: hunkgate::base::Patterns::default(),
         parent: None,
     }
