@@ -57,10 +57,16 @@ pub fn commands_update(dialect: Dialect, session: &SessionId, commands: &[Comman
     )
 }
 
-/// Adds our commands to an agent's list, after its own; one whose name is there already is not added again.
+/// Adds our commands to an agent's list, after its own; one whose name is there already is not added again. The list stands
+/// in an update, or (version 2) in the result of a request that opens a session.
 pub fn merge_commands(line: &[u8], dialect: Dialect, commands: &[CommandSpec]) -> Option<Bytes> {
-    let path = ["params", "update", "availableCommands"];
-    let listed = splice::find(line, &path)?;
+    let path: &[&str] = match head(line) {
+        Head::Response { .. } => &["result", "availableCommands"],
+        Head::Request { .. } | Head::Notification { .. } | Head::Unreadable => {
+            &["params", "update", "availableCommands"]
+        }
+    };
+    let listed = splice::find(line, path)?;
     let names: Vec<_> = listed.elements().filter_map(|it| it.member("name")?.text()).collect();
     let missing: Vec<String> = commands
         .iter()
@@ -70,7 +76,7 @@ pub fn merge_commands(line: &[u8], dialect: Dialect, commands: &[CommandSpec]) -
     if missing.is_empty() {
         return None;
     }
-    splice::append_to_array(line, &path, &missing.join(","))
+    splice::append_to_array(line, path, &missing.join(","))
 }
 
 /// Answers a prompt in place of the agent: what `line` asked gets `text`, and the turn is over. `message` names the
@@ -259,11 +265,12 @@ fn echo(session: &SessionId, message: &str, prompt: Option<Raw<'_>>) -> Bytes {
 
 fn command(dialect: Dialect, spec: &CommandSpec) -> Value {
     let mut command = json!({ "name": spec.name, "description": spec.description });
-    if let Some(hint) = &spec.hint {
-        command["input"] = match dialect {
-            Dialect::V2 => json!({ "type": "text", "hint": hint }),
-            Dialect::Unknown | Dialect::V1 | Dialect::Other(_) => json!({ "hint": hint }),
-        };
+    let hint = spec.hint.as_ref();
+    if dialect == Dialect::V2 {
+        command["type"] = "command".into();
+        hint.inspect(|hint| command["input"] = json!({ "type": "text", "hint": hint }));
+    } else {
+        hint.inspect(|hint| command["input"] = json!({ "hint": hint }));
     }
     command
 }
@@ -284,4 +291,157 @@ fn to_json(value: &impl Serialize) -> String {
 fn ended(mut line: String) -> Bytes {
     line.push('\n');
     line.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agent_client_protocol::{v1::schema as v1, v2::schema as v2};
+    use proptest::prelude::*;
+    use serde::de::DeserializeOwned;
+
+    fn value(line: &[u8]) -> Value {
+        assert_eq!(line.last(), Some(&b'\n'));
+        assert_eq!(memchr::memchr(b'\n', line), Some(line.len() - 1));
+        serde_json::from_slice(line).unwrap()
+    }
+
+    /// Reads a part of a line as a type of the SDK and checks that writing it again loses nothing.
+    fn is<T: DeserializeOwned + Serialize>(line: &[u8], part: &str) {
+        let value = value(line)[part].clone();
+        let typed: T = serde_json::from_value(value.clone()).unwrap();
+        assert_eq!(serde_json::to_value(typed).unwrap(), value);
+    }
+
+    fn session() -> SessionId {
+        SessionId::new("s \"1\"")
+    }
+
+    fn commands() -> Vec<CommandSpec> {
+        let command = |name: &str, hint: Option<&str>| CommandSpec {
+            name: name.into(),
+            description: "what".into(),
+            hint: hint.map(Into::into),
+        };
+        vec![command("hunkgate", Some("status | show")), command("hunkgate-undo", None)]
+    }
+
+    #[test]
+    fn what_we_author_for_version_1_parses_as_the_types_of_the_sdk() {
+        is::<v1::SessionNotification>(
+            &message_chunk(Dialect::V1, &session(), "m", "hi\n\u{1f600}"),
+            "params",
+        );
+        is::<v1::SessionNotification>(&commands_update(Dialect::V1, &session(), &commands()), "params");
+        let id = IdToken::new("7");
+        is::<v1::RequestPermissionResponse>(&cancelled_permission(&id), "result");
+        is::<v1::RequestPermissionResponse>(&selected_permission(&id, "once"), "result");
+        is::<v1::CancelRequestNotification>(&cancel_request(&id), "params");
+        is::<v1::Error>(&error_answer(&id, -32603, "agent exited", &json!({ "stderr": "x" })), "error");
+        is::<v1::Error>(&error_answer(&id, -32603, "agent exited", &Value::Null), "error");
+    }
+
+    #[test]
+    fn what_we_author_for_version_2_parses_as_the_types_of_the_sdk() {
+        is::<v2::UpdateSessionNotification>(&message_chunk(Dialect::V2, &session(), "m", "hi"), "params");
+        is::<v2::UpdateSessionNotification>(&commands_update(Dialect::V2, &session(), &commands()), "params");
+        let id = IdToken::new("\"a\"");
+        is::<v2::RequestPermissionResponse>(&cancelled_permission(&id), "result");
+        is::<v2::RequestPermissionResponse>(&selected_permission(&id, "once"), "result");
+        is::<v2::CancelRequestNotification>(&cancel_request(&id), "params");
+    }
+
+    #[test]
+    fn a_prompt_is_answered_under_its_own_id_and_the_turn_is_over() {
+        let line = br#"{"id":1e0,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"/hunkgate"}]}}"#;
+        let frames = prompt_answer(Dialect::V1, line, "m", "ok", Foreground::Idle);
+        assert_eq!(frames.len(), 2);
+        is::<v1::SessionNotification>(&frames[0], "params");
+        assert_eq!(frames[1], "{\"jsonrpc\":\"2.0\",\"id\":1e0,\"result\":{\"stopReason\":\"end_turn\"}}\n");
+        is::<v1::PromptResponse>(&frames[1], "result");
+        assert_eq!(prompt_answer(Dialect::V1, b"junk", "m", "ok", Foreground::Idle), [] as [Bytes; 0]);
+    }
+
+    #[test]
+    fn version_2_is_told_of_both_messages_and_of_the_state() {
+        let line =
+            br#"{"id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"/h"}]}}"#;
+        let frames = prompt_answer(Dialect::V2, line, "m", "ok", Foreground::Idle);
+        is::<v2::PromptResponse>(&frames[0], "result");
+        for frame in &frames[1..] {
+            is::<v2::UpdateSessionNotification>(frame, "params");
+        }
+        let updates: Vec<_> = frames[1..].iter().map(|it| value(it)["params"]["update"].clone()).collect();
+        assert_eq!(updates[0]["content"], json!([{ "type": "text", "text": "/h" }]));
+        let words: Vec<_> =
+            updates.iter().map(|it| it.get("state").unwrap_or(&it["sessionUpdate"])).collect();
+        assert_eq!(words, ["user_message", "running", "agent_message", "idle"]);
+        let busy = prompt_answer(Dialect::V2, line, "m", "ok", Foreground::Busy);
+        assert_eq!(busy, [frames[0].clone(), frames[1].clone(), frames[3].clone()]);
+    }
+
+    #[test]
+    fn our_commands_are_merged_once_and_the_agents_keep_their_bytes() {
+        let line = "{\"method\":\"session/update\",\"params\":{\"update\":{\"availableCommands\":[ {\"name\":\"x\",\"n\":1e3} ]}}}\r\n";
+        let merged = merge_commands(line.as_bytes(), Dialect::V1, &commands()).unwrap();
+        let ours = r#",{"name":"hunkgate","description":"what","input":{"hint":"status | show"}},{"name":"hunkgate-undo","description":"what"}"#;
+        assert_eq!(merged, line.replace("1e3}", &format!("1e3}}{ours}")));
+        assert_eq!(merge_commands(&merged, Dialect::V1, &commands()), None);
+        assert_eq!(merge_commands(b"{}", Dialect::V1, &commands()), None);
+        let opened = br#"{"id":1,"result":{"availableCommands":[]}}"#;
+        let ours = r#"{"id":1,"result":{"availableCommands":[{"name":"hunkgate-undo","description":"what","type":"command"}]}}"#;
+        assert_eq!(merge_commands(opened, Dialect::V2, &commands()[1..]).unwrap(), ours);
+    }
+
+    fn cut(text: &str) -> Option<String> {
+        text.split_once("NOTE").map(|(before, _)| before.to_owned())
+    }
+
+    #[test]
+    fn a_note_is_cut_out_of_an_echo_and_a_message_that_was_only_the_note_is_gone() {
+        let chunk = |text: &str| {
+            format!(
+                r#"{{"method":"session/update","params":{{"update":{{"sessionUpdate":"user_message_chunk","content":{{"type":"text","text":"{text}","n":-0}}}}}}}}"#
+            )
+        };
+        let strip = |line: &str| strip_note(line.as_bytes(), Dialect::V1, &cut);
+        assert_eq!(strip(&chunk("hello")), Stripped::Unchanged);
+        assert_eq!(strip(&chunk("NOTE x")), Stripped::Gone);
+        assert_eq!(strip(&chunk("h\\/iNOTE")), Stripped::Rewritten(chunk("h/i").into()));
+        assert_eq!(strip("{}"), Stripped::Unchanged);
+    }
+
+    #[test]
+    fn a_note_is_cut_out_of_the_blocks_of_a_version_2_message() {
+        let message = |blocks: &str| {
+            format!(r#"{{"params":{{"update":{{"sessionUpdate":"user_message","content":[{blocks}]}}}}}}"#)
+        };
+        let strip = |blocks: &str| strip_note(message(blocks).as_bytes(), Dialect::V2, &cut);
+        let (hi, note) = (r#"{"type":"text","text":"hi"}"#, r#"{"type":"text", "text":"NOTE"}"#);
+        assert_eq!(strip(hi), Stripped::Unchanged);
+        assert_eq!(strip(note), Stripped::Gone);
+        assert_eq!(strip(&format!("{hi}, {note}")), Stripped::Rewritten(message(hi).into()));
+        assert_eq!(
+            strip(&format!("{note} , {hi},{note}, {{\"type\":\"text\",\"text\":\"aNOTE\"}}")),
+            Stripped::Rewritten(message(&format!("{hi},{{\"type\":\"text\",\"text\":\"a\"}}")).into())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_note_goes_in_as_the_last_block_and_every_other_byte_stays(
+            text in any::<String>(), blocks in 0usize..3, crlf in any::<bool>(),
+        ) {
+            let given = vec![r#"{"type":"image","n":1e999}"#; blocks].join(" , ");
+            let end = if crlf { "\r\n" } else { "\n" };
+            let line = format!(r#"{{"id":1,"method":"session\/prompt","params":{{"prompt":[{given}],"x":"\ud800"}}}}{end}"#);
+            let noted = append_note(line.as_bytes(), &text).unwrap();
+            let array = splice::find(&noted, &["params", "prompt"]).unwrap();
+            let last = array.elements().last().unwrap();
+            prop_assert_eq!(last.member("text").and_then(Raw::string), Some(text));
+            prop_assert_eq!(array.elements().count(), blocks + 1);
+            let back = splice::remove_array_element(&noted, &["params", "prompt"], blocks).unwrap();
+            prop_assert_eq!(back, line);
+        }
+    }
 }
