@@ -35,7 +35,7 @@ def strings(value):
         for name, inner in value.items():
             if isinstance(inner, str):
                 yield name, inner
-            else:
+            elif name != "_meta":
                 yield from strings(inner)
     elif isinstance(value, list):
         for inner in value:
@@ -54,6 +54,7 @@ class Converter:
         self.said = []  # every text that a call has named, newest last
         self.touched = {}  # path -> ids of the calls that name it
         self.kinds = {}
+        self.whole = {}  # path -> the newest text that a message says it shall hold as a whole
         self.wrote = False
         self.session = None
         self.last = None
@@ -131,6 +132,10 @@ class Converter:
         call = update if "toolCallId" in update else params.get("toolCall", {})
         texts = list(strings(call)) if call else list(strings(params)) if msg.get("method") == "fs/write_text_file" else []
         self.said.extend((name, text.replace("$ROOT@@", self.workspace)) for name, text in texts)
+        for said in [params] + (call.get("content") or []):
+            text = said.get("newText", said.get("content")) if isinstance(said, dict) else None
+            if isinstance(text, str) and "path" in said:
+                self.whole[said["path"].replace("$ROOT@@/", "")] = text
         if call and call.get("kind"):
             self.kinds[call["toolCallId"]] = call["kind"]
         if call and self.kinds.get(call["toolCallId"]) != "read":
@@ -169,14 +174,16 @@ class Converter:
     def content(self, path, size):
         """The bytes that a message announces for a path, of the recorded size; else made up."""
         now = self.files.get(path, "")
-        for name, text in reversed(self.said):
-            if name in ("newText", "content", "file_text") and len(text.encode()) == size:
-                return text
+        if size == len(now.encode()) and self.whole.get(path) == now:
+            return now
         olds = [t for n, t in self.said if n in ("oldText", "old_string", "oldString")]
         news = [t for n, t in self.said if n in ("newText", "new_string", "newString")]
         for old, new in reversed(list(zip(olds, news))):
-            if old and old in now and len(now.replace(old, new, 1).encode()) == size:
+            if old and old in now and old != now and len(now.replace(old, new, 1).encode()) == size:
                 return now.replace(old, new, 1)
+        for name, text in reversed(self.said):
+            if name in ("newText", "content", "file_text") and len(text.encode()) == size and text != now:
+                return text
         if size > len(now.encode()) and now:
             return now + filler(size - len(now.encode()))
         return filler(size)
