@@ -290,3 +290,236 @@ fn same_file(path: &str, name: &str) -> bool {
     let name = name.trim_start_matches('/');
     path == name || path.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acp::call::{read, read_chunk, read_update};
+    use serde_json::{Value, json};
+
+    /// The claims of an update with these fields, as (path, what, where).
+    fn claims(fields: Value) -> Vec<(String, Said, ClaimedIn)> {
+        let mut call = fields;
+        call["toolCallId"] = "t".into();
+        let text = call.to_string();
+        let update = read_update(Raw::parse(&text).unwrap()).unwrap();
+        update.claims.into_iter().map(|it| (it.path, it.says, it.from)).collect()
+    }
+
+    fn input(input: Value) -> Vec<(String, Said)> {
+        claims(json!({ "rawInput": input })).into_iter().map(|(path, says, _)| (path, says)).collect()
+    }
+
+    fn one(path: &str, says: Said) -> Vec<(String, Said)> {
+        vec![(path.into(), says)]
+    }
+
+    fn fragment(old: &str, new: &str) -> Said {
+        Said::Fragment { old: old.into(), new: new.into() }
+    }
+
+    fn whole(new: &str) -> Said {
+        Said::Whole { old: None, new: new.into() }
+    }
+
+    #[test]
+    fn a_diff_is_claimed_and_its_location_adds_nothing() {
+        let found = claims(json!({
+            "content": [
+                { "type": "content", "content": { "type": "text", "text": "x" } },
+                { "type": "diff", "path": "/w/a", "oldText": null, "newText": "n" },
+            ],
+            "locations": [{ "path": "/w/a", "line": 1 }, { "path": "/w/b" }, { "line": 3 }],
+        }));
+        assert_eq!(
+            found,
+            [
+                ("/w/a".into(), Said::Diff { old: None, new: "n".into() }, ClaimedIn::Diff),
+                ("/w/b".into(), Said::Location, ClaimedIn::Location),
+            ]
+        );
+    }
+
+    #[test]
+    fn edits_of_claude_and_opencode_are_fragments_and_writes_are_whole_files() {
+        let edit = json!({ "replace_all": false, "file_path": "/w/a", "old_string": "x", "new_string": "y" });
+        assert_eq!(input(edit), one("/w/a", fragment("x", "y")));
+        assert_eq!(
+            input(json!({ "filePath": "/w/a", "oldString": "x", "newString": "y" })),
+            one("/w/a", fragment("x", "y"))
+        );
+        assert_eq!(input(json!({ "file_path": "/w/a", "content": "all" })), one("/w/a", whole("all")));
+        assert_eq!(input(json!({ "filePath": "a", "content": "" })), one("a", whole("")));
+        // A file made by an edit of nothing.
+        let made = Said::Diff { old: None, new: "y".into() };
+        assert_eq!(
+            input(json!({ "file_path": "/w/a", "old_string": "", "new_string": "y" })),
+            one("/w/a", made)
+        );
+    }
+
+    #[test]
+    fn an_input_that_is_still_growing_claims_its_path() {
+        assert_eq!(input(json!({ "file_path": "/w/a" })), one("/w/a", Said::Location));
+        assert_eq!(input(json!({ "file_path": "/w/a", "old_string": "x" })), one("/w/a", Said::Location));
+        assert_eq!(input(json!({})), []);
+        assert_eq!(input(json!("{\"file_path\":\"/w")), []);
+    }
+
+    #[test]
+    fn a_multi_edit_claims_each_fragment() {
+        let edits = json!({
+            "file_path": "/w/a",
+            "edits": [{ "old_string": "a", "new_string": "b" }, { "old_string": "c", "new_string": "d" }],
+        });
+        assert_eq!(input(edits), [("/w/a".into(), fragment("a", "b")), ("/w/a".into(), fragment("c", "d"))]);
+    }
+
+    #[test]
+    fn an_editor_tool_with_its_verb_in_command_is_read() {
+        let tool = |verb: &str, more: Value| {
+            let mut input = json!({ "command": verb, "path": "/w/a" });
+            input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            input
+        };
+        assert_eq!(input(tool("create", json!({ "file_text": "t" }))), one("/w/a", whole("t")));
+        assert_eq!(
+            input(json!({ "action": tool("str_replace", json!({ "old_str": "x", "new_str": "y" })) })),
+            one("/w/a", fragment("x", "y"))
+        );
+        let inserted = Said::Diff { old: None, new: "l\n".into() };
+        assert_eq!(
+            input(tool("insert", json!({ "insert_line": 3, "new_str": "l\n" }))),
+            one("/w/a", inserted)
+        );
+        assert_eq!(input(tool("view", json!({}))), []);
+    }
+
+    #[test]
+    fn a_unified_diff_beside_a_path_is_read() {
+        let diff = "Index: /w/a\n===\n--- /w/a\n+++ /w/a\n@@ -1,2 +1,2 @@\n-x\n+y\n z\n";
+        assert_eq!(
+            input(json!({ "filepath": "/w/a", "diff": diff })),
+            one("/w/a", fragment("x\nz\n", "y\nz\n"))
+        );
+        let made = "--- a\n+++ a\n@@ -0,0 +1,1 @@\n+t\n";
+        assert_eq!(input(json!({ "fileName": "/w/n", "diff": made })), one("/w/n", whole("t\n")));
+        let inserted = "--- a\n+++ a\n@@ -3,0 +4,1 @@\n+t\n";
+        let says = Said::Diff { old: None, new: "t\n".into() };
+        assert_eq!(input(json!({ "fileName": "/w/n", "diff": inserted })), one("/w/n", says));
+    }
+
+    #[test]
+    fn the_changes_of_codex_are_read_in_their_three_forms() {
+        let update = json!({ "unified_diff": "@@ -1 +1 @@\n-x\n+y\n", "move_path": "/w/b" });
+        let moved = [
+            ("/w/a".to_owned(), Said::Move { to: "/w/b".into() }),
+            ("/w/a".to_owned(), fragment("x\n", "y\n")),
+        ];
+        assert_eq!(input(json!({ "call_id": "c", "changes": { "/w/a": { "update": update } } })), moved);
+        let tagged = json!({ "type": "update", "unified_diff": "@@ -1 +1 @@\n-x\n+y\n", "move_path": null });
+        assert_eq!(input(json!({ "changes": { "/w/a": tagged } })), one("/w/a", fragment("x\n", "y\n")));
+        let added = json!([{ "path": "/w/n", "kind": { "type": "add" }, "diff": "t\n" }]);
+        assert_eq!(input(json!({ "changes": added })), one("/w/n", whole("t\n")));
+        assert_eq!(
+            input(json!({ "changes": { "/w/d": { "delete": { "content": "x" } } } })),
+            one("/w/d", Said::Delete)
+        );
+    }
+
+    #[test]
+    fn a_patch_within_a_command_is_read_and_a_plain_command_claims_nothing() {
+        let patch = "*** Begin Patch\n*** Update File: a\n@@\n-x\n+y\n*** End Patch";
+        let expected = one("a", fragment("x\n", "y\n"));
+        assert_eq!(
+            input(json!({ "command": ["bash", "-lc", format!("apply_patch <<'E'\n{patch}\nE")] })),
+            expected
+        );
+        assert_eq!(input(json!({ "patchText": patch })), expected);
+        assert_eq!(input(json!(patch)), expected);
+        assert_eq!(input(json!(["apply_patch", patch])), expected);
+        assert_eq!(input(json!({ "command": "mv a b", "cwd": "/w", "path": "/w" })), []);
+        assert_eq!(input(json!({ "pattern": "x", "path": "/w/src" })), []);
+    }
+
+    #[test]
+    fn what_claude_says_after_the_write_gives_the_text_before() {
+        let done = json!({ "type": "update", "filePath": "/w/a", "content": "new", "originalFile": "old" });
+        let found =
+            claims(json!({ "_meta": { "claudeCode": { "toolName": "Write", "toolResponse": done } } }));
+        let says = Said::Whole { old: Some("old".into()), new: "new".into() };
+        assert_eq!(found, [("/w/a".into(), says, ClaimedIn::RawInput)]);
+    }
+
+    #[test]
+    fn a_moving_tool_claims_both_ends() {
+        let moved = Said::Move { to: "/w/b".into() };
+        assert_eq!(input(json!({ "source": "/w/a", "destination": "/w/b" })), one("/w/a", moved));
+    }
+
+    #[test]
+    fn a_version_2_diff_is_read_by_operation_with_the_texts_of_its_patch() {
+        let patch = "diff --git a/w/a b/w/a\n--- a/w/a\n+++ b/w/a\n@@ -1 +1 @@\n-x\n+y\n";
+        let found = claims(json!({ "content": [{
+            "type": "diff",
+            "changes": [
+                { "operation": "modify", "path": "/w/a" },
+                { "operation": "delete", "path": "/w/d" },
+                { "operation": "move", "oldPath": "/w/o", "path": "/w/p" },
+                { "operation": "_odd" },
+            ],
+            "patch": { "format": "git_patch", "text": patch },
+        }] }));
+        let says: Vec<_> = found.into_iter().map(|(path, says, _)| (path, says)).collect();
+        assert_eq!(
+            says,
+            [
+                ("/w/a".into(), fragment("x\n", "y\n")),
+                ("/w/d".into(), Said::Delete),
+                ("/w/o".into(), Said::Move { to: "/w/p".into() }),
+                ("/w/p".into(), Said::Location),
+            ]
+        );
+        let chunk = json!({ "toolCallId": 7, "content": { "type": "diff", "path": "a", "newText": "n" } })
+            .to_string();
+        let read = read_chunk(Raw::parse(&chunk).unwrap()).unwrap();
+        assert_eq!((read.call.as_str(), read.claims.len()), ("7", 1));
+    }
+
+    #[test]
+    fn a_permission_says_where_its_claims_were_read() {
+        let call = json!({
+            "toolCallId": "t", "kind": "execute",
+            "rawInput": { "command": "rm c" }, "locations": [{ "path": "/w/c" }],
+        })
+        .to_string();
+        let read = read(Raw::parse(&call).unwrap(), Some(ClaimedIn::Permission)).unwrap();
+        let claim = CallClaim { path: "/w/c".into(), says: Said::Location, from: ClaimedIn::Permission };
+        assert_eq!(read.claims, [claim]);
+    }
+
+    #[test]
+    fn only_the_agents_own_name_proves_that_a_tool_only_reads() {
+        let reads = |fields: Value| {
+            let mut call = fields;
+            let id = call.get("toolCallId").cloned().unwrap_or_else(|| "t".into());
+            call["toolCallId"] = id;
+            call["locations"] = json!([{ "path": "/w/a" }]);
+            let text = call.to_string();
+            let update = read_update(Raw::parse(&text).unwrap()).unwrap();
+            assert_eq!(update.claims.is_empty(), update.read_only);
+            update.read_only
+        };
+        assert!(reads(json!({ "_meta": { "claudeCode": { "toolName": "Read" } } })));
+        assert!(reads(json!({ "name": "Grep" })));
+        assert!(reads(json!({ "toolCallId": "read_file__1", "kind": "read" })));
+        assert!(reads(json!({ "title": "read", "kind": "read" })));
+        assert!(!reads(json!({ "title": "cat a", "kind": "read" })));
+        assert!(!reads(json!({ "title": "read", "kind": "execute" })));
+        assert!(!reads(json!({ "name": "Bash", "title": "read", "kind": "read" })));
+        assert!(!reads(json!({ "toolCallId": "run_shell_command__1", "title": "read", "kind": "read" })));
+        assert!(!reads(
+            json!({ "name": "Read", "content": [{ "type": "diff", "path": "/w/a", "newText": "n" }] })
+        ));
+    }
+}

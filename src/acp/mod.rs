@@ -2,6 +2,16 @@
 //!
 //! **Words.** [`Dialect`]; [`Fact`] with [`CallUpdate`] and [`CallClaim`]; [`author`].
 //!
+//! **Laws.**
+//! 1. A field of the wrong type is an absent field, never a lost message
+//!    (`dialect::tests::a_field_of_the_wrong_type_is_an_absent_field`).
+//! 2. What we author parses as the SDK's types and loses nothing there
+//!    (`author::tests::what_we_author_for_version_1_parses_as_the_types_of_the_sdk`, and so for version 2).
+//! 3. What we rewrite keeps every byte that is not ours
+//!    (`author::tests::a_note_goes_in_as_the_last_block_and_every_other_byte_stays`).
+//! 4. Only the agent's own name for a tool proves that it only reads
+//!    (`claim::tests::only_the_agents_own_name_proves_that_a_tool_only_reads`).
+//!
 //! **Uses.** `base`, `wire`.
 //!
 //! **Not here.** Which request a response answers (`router`); whether a claim is true (`ledger`).

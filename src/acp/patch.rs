@@ -46,6 +46,8 @@ enum Fate {
 
 #[derive(Default)]
 struct Hunk {
+    /// `-0,0`: there was no line before.
+    of_nothing: bool,
     left: (usize, usize),
     old: String,
     new: String,
@@ -100,11 +102,11 @@ impl Unified {
     }
 
     fn end_hunk(&mut self) {
-        let Some(Hunk { old, new, .. }) = self.hunk.take() else { return };
+        let Some(Hunk { old, new, of_nothing, .. }) = self.hunk.take() else { return };
         if self.fate == Fate::Deleted {
             return;
         }
-        self.says.push(if old.is_empty() && (self.fate == Fate::Created || self.old.is_none()) {
+        self.says.push(if old.is_empty() && (of_nothing || self.fate == Fate::Created) {
             Said::Whole { old: None, new }
         } else if old.is_empty() {
             Said::Diff { old: None, new }
@@ -150,7 +152,7 @@ impl Hunk {
             range.split_once(',').map_or(Some(1), |(_, count)| count.parse::<usize>().ok())
         };
         let left = (count(words.next()?, '-')?, count(words.next()?, '+')?);
-        Some(Self { left, ..Self::default() })
+        Some(Self { left, of_nothing: header.starts_with("-0,0 "), ..Self::default() })
     }
 
     /// Takes a line that belongs to it.
