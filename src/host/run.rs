@@ -157,9 +157,9 @@ fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Res
 pub(crate) fn settings(config: &Config) -> Settings {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = absolute("HOME");
-    let git = absolute("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
+    let config_home = absolute("XDG_CONFIG_HOME").or_else(|| home.as_ref().map(|home| home.join(".config")));
     Settings {
-        excludes_file: git.map(|dir| dir.join("git/ignore")).filter(|file| file.exists()),
+        config_home,
         home,
         withheld: withheld(config),
         store_cap: Some(config.store.max_size),

@@ -23,6 +23,9 @@ pub struct Observation {
     pub head: Option<String>,
     /// The paths that differ from the previous observation, sorted by path.
     pub changes: Vec<Change>,
+    /// Directories that did not stand there at the previous observation, parents first: what a removal may take along.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made: Vec<RepoPath>,
 }
 
 impl Observation {
@@ -38,7 +41,7 @@ impl Observation {
         head: Option<String>,
         changes: Vec<Change>,
     ) -> Self {
-        Self { no, began, at, by, why, tree, head, changes }
+        Self { no, began, at, by, why, tree, head, changes, made: Vec::new() }
     }
 }
 

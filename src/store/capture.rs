@@ -1,18 +1,50 @@
-//! Observing a root: worktree → tree.
+//! Observing a root: worktree → tree, and what changed since the last link of its chain.
 
-use crate::base::{BlobId, ProxyId, RepoPath, WallNs};
+use crate::base::{BlobId, ObservationNo, ProxyId, RepoPath, SessionKey, TreeId, WallNs};
 use crate::ledger::{
-    Blobs, FilePlan, Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, Skip, Why,
+    Change, Content, Event, FileState, Flags, Gap, Observation, Record, RootHeader, RootKind, Skip, Why,
 };
-use crate::store::{Chain, Root, Settings, StateDir, StoreError};
-use std::sync::Arc;
+use crate::store::ignores::Ignores;
+use crate::store::objects::{Objects, StoreBlobs, UserRepository, config_value};
+use crate::store::read::{Read, Reading, Taken, placeholder};
+use crate::store::state::open_private;
+use crate::store::table::{File, Node, Table, state_of};
+use crate::store::tracked::Tracked;
+use crate::store::walk::{Found, Gone, Job, Orders, open_top, walk};
+use crate::store::{Chain, Durability, Root, Settings, StateDir, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 /// One tracked root: its chain, its objects, and what it looked like last.
 #[derive(Debug)]
 pub struct RootStore {
-    root: Root,
-    chain: Chain,
-    settings: Settings,
+    pub(crate) root: Root,
+    pub(crate) dir: PathBuf,
+    pub(crate) chain: Chain,
+    pub(crate) settings: Settings,
+    pub(crate) objects: Objects,
+    user: Option<UserRepository>,
+    tracked: Tracked,
+    outside_rules: Ignores,
+    secret: [u8; 32],
+    table: Table,
+    last: Option<Last>,
+    /// Whether this process has looked yet.
+    looked: bool,
+    /// Paths that calls named.
+    named: BTreeSet<RepoPath>,
+    /// Directories that appeared while this root was looked at.
+    pub(crate) made: BTreeSet<RepoPath>,
+}
+
+/// The last link of the chain.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    no: ObservationNo,
+    began: WallNs,
+    tree: TreeId,
 }
 
 /// What opening a root found.
@@ -24,7 +56,7 @@ pub struct OpenReport {
     pub top: Vec<u8>,
     /// How it is observed.
     pub observing: Observing,
-    /// What its chain held already, in order.
+    /// What its chain held already, in order; with what was appended on behalf of dead proxies.
     pub history: Vec<Record>,
     /// What replay had to skip.
     pub skips: Vec<Skip>,
@@ -55,35 +87,61 @@ impl Observing {
 /// What one look at a root brought.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// Chain records that other processes appended since the last look, in order.
+    /// Chain records that this engine has not seen: of other processes, and on behalf of dead ones; in order.
     pub foreign: Vec<Record>,
     /// The new link, or the gap; already appended to the chain.
     pub outcome: Result<Observation, Gap>,
+    /// What could not be followed or read, for people.
+    pub remarks: Vec<String>,
 }
 
-/// The contents of a root's store, readable from any thread.
-#[derive(Clone, Debug)]
-pub struct StoreBlobs {}
-
-impl Blobs for StoreBlobs {
-    fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>> {
-        let _ = blob;
-        None
-    }
+/// Why and for whom a root is looked at.
+struct Errand<'a> {
+    why: Why,
+    clock: &'a dyn Fn() -> WallNs,
+    proxy: &'a ProxyId,
+    began: WallNs,
 }
 
 impl RootStore {
-    /// Opens a root: its chain, its store, and the last state that the chain names. Walks nothing yet.
+    /// Opens a root: its chain, its store, and the last link of its chain. Walks nothing yet.
     pub fn open(state: &StateDir, root: Root, settings: &Settings) -> Result<(Self, OpenReport), StoreError> {
-        let (chain, history) = Chain::open(state, &root.id)?;
+        let dir = state.root_dir(&root.id);
+        let (chain, mut history) = Chain::open(state, &root.id)?;
+        let lost = chain.reap()?;
+        history.records.extend(lost);
+        let user = match root.kind {
+            RootKind::Git => UserRepository::open(&root.top).ok(),
+            RootKind::Plain => None,
+        };
+        let objects = Objects::open(&dir, borrowed_from(user.as_ref()))?;
+        let mut store = Self {
+            outside_rules: outside_rules(user.as_ref(), &root, settings),
+            secret: secret_of(&dir)?,
+            settings: settings.clone(),
+            table: Table::empty(),
+            tracked: Tracked::default(),
+            looked: false,
+            last: None,
+            named: BTreeSet::new(),
+            made: BTreeSet::new(),
+            dir,
+            chain,
+            objects,
+            user,
+            root,
+        };
+        for record in &history.records {
+            store.remember(record);
+        }
         let report = OpenReport {
-            header: root.header(),
-            top: root.top_bytes().to_vec(),
-            observing: Observing::Walk,
+            header: store.root.header(),
+            top: store.root.top_bytes().to_vec(),
+            observing: store.observing(),
             history: history.records,
             skips: history.skips,
         };
-        Ok((Self { root, chain, settings: settings.clone() }, report))
+        Ok((store, report))
     }
 
     /// Returns the root.
@@ -91,17 +149,35 @@ impl RootStore {
         &self.root
     }
 
+    /// Says how the root is observed.
+    pub fn observing(&self) -> Observing {
+        Observing::Walk
+    }
+
     /// Returns the chain: records that are no observations are appended through it, without waiting for a walk.
     pub fn chain(&self) -> Chain {
         self.chain.clone()
     }
 
-    /// Returns a reader of the store's contents for other threads.
+    /// Opens a reader of the store's contents for other threads.
     pub fn blobs(&self) -> StoreBlobs {
-        StoreBlobs {}
+        StoreBlobs::new(&self.dir, borrowed_from(self.user.as_ref()))
     }
 
-    /// Looks at the root and appends what it saw to the chain. `named` are paths to be read even if ignore rules cover them.
+    /// Pins the trees that a session's ledger names, and nothing else of it.
+    pub fn pin(&mut self, session: &SessionKey, trees: &[TreeId]) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        self.objects.catch_up()?;
+        self.objects.pin(session, trees)
+    }
+
+    /// Drops the pins of a session.
+    pub fn unpin(&mut self, session: &SessionKey) -> Result<(), StoreError> {
+        self.objects.unpin(session)
+    }
+
+    /// Looks at the root and appends what it saw to the chain. `named` are paths to be read even if ignore rules cover
+    /// them. Waits for another process that is looking at the same root.
     pub fn observe(
         &mut self,
         why: Why,
@@ -109,25 +185,542 @@ impl RootStore {
         clock: &dyn Fn() -> WallNs,
         proxy: &ProxyId,
     ) -> Observed {
-        let _ = (named, proxy, &self.settings);
-        let gap = Gap { at: clock(), reason: "nothing is captured".to_owned(), why };
-        Observed { foreign: Vec::new(), outcome: Err(gap) }
+        let errand = Errand { why, clock, proxy, began: clock() };
+        let mut brought = Brought::default();
+        self.named.extend(named.iter().cloned());
+        let outcome = self.look(&errand, &mut brought).map_err(|error| {
+            let gap = Gap { at: errand.began, reason: error.to_string(), why };
+            let record = Record { at: clock(), event: Event::Gap(gap.clone()) };
+            // The gap is reported even where it cannot be written: the disk may be what failed.
+            drop(self.chain.append(&[record], Durability::Written));
+            gap
+        });
+        Observed { foreign: brought.foreign, outcome, remarks: brought.remarks }
     }
 
-    /// Stores the contents of a revert and draws its temporary names. Changes nothing in the worktree.
-    pub fn prepare(&mut self, plans: &[FilePlan]) -> Vec<Result<RevertFile, RevertOutcome>> {
-        plans.iter().map(|plan| Err(crate::store::restore::failed(plan, "nothing is restored"))).collect()
+    fn look(&mut self, errand: &Errand<'_>, brought: &mut Brought) -> Result<Observation, StoreError> {
+        let _lock = self.lock()?;
+        self.take_foreign(brought)?;
+        self.objects.catch_up()?;
+        self.ready_table(errand.why)?;
+        let first = self.last.is_none();
+        let mut changes = BTreeMap::new();
+        let walked = self.walk_and_read(errand, &mut changes, brought);
+        let made = match walked.and_then(|made| self.objects.flush().map(|()| made)) {
+            Ok(made) => made,
+            Err(error) => {
+                self.take_back(&changes);
+                return Err(error);
+            }
+        };
+        let made = if self.looked { made } else { Vec::new() };
+        let listed = if first { Vec::new() } else { changes.values().cloned().collect() };
+        match self.link(errand, listed, made, brought) {
+            Ok(observation) => Ok(observation),
+            Err(error) => {
+                self.take_back(&changes);
+                Err(error)
+            }
+        }
     }
 
-    /// Carries a prepared revert out. Its intent has been synced.
-    pub fn restore(&mut self, files: &[RevertFile]) -> Vec<RevertOutcome> {
-        let _ = files;
-        Vec::new()
+    /// Computes the tree and appends the new link.
+    fn link(
+        &mut self,
+        errand: &Errand<'_>,
+        changes: Vec<Change>,
+        made: Vec<RepoPath>,
+        brought: &mut Brought,
+    ) -> Result<Observation, StoreError> {
+        let tree = self.table.write_trees(&mut self.objects);
+        self.objects.flush()?;
+        if matches!(errand.why, Why::TurnEnd | Why::Base | Why::Rebase) {
+            self.objects.sync()?;
+        }
+        let no = self.last.map_or(ObservationNo(0), |last| last.no.next());
+        let head = self.user.as_ref().and_then(UserRepository::head);
+        let at = (errand.clock)();
+        let by = errand.proxy.clone();
+        let mut observation = Observation::new(no, errand.began, at, by, errand.why, tree, head, changes);
+        observation.made = made;
+        let mut records = vec![Record { at, event: Event::Observed(observation.clone()) }];
+        if no == ObservationNo(0) {
+            records.insert(0, Record { at, event: Event::RootOpened(self.root.header()) });
+        }
+        self.chain.append(&records, Durability::Written)?;
+        if no == ObservationNo(0) {
+            brought.foreign.push(records.swap_remove(0));
+        }
+        let (foreign, _) = self.chain.take_foreign()?;
+        brought.foreign.extend(foreign);
+        for record in &records {
+            self.remember(record);
+        }
+        self.last = Some(Last { no, began: errand.began, tree });
+        self.made.extend(observation.made.iter().cloned());
+        self.looked = true;
+        Ok(observation)
     }
 
-    /// Finishes or takes back a revert that a dead process had begun, and removes its temporaries.
-    pub fn recover(&mut self, files: &[RevertFile]) -> Vec<RevertOutcome> {
-        let _ = files;
-        Vec::new()
+    /// Holds other lookers off. Appends to the chain do not wait for this.
+    pub(crate) fn lock(&self) -> Result<std::fs::File, StoreError> {
+        let path = self.dir.join("observe.lock");
+        let file = open_private(&path)?;
+        file.lock().map_err(|error| StoreError::io("lock", &path, error))?;
+        Ok(file)
+    }
+
+    /// Reads what other processes appended, and lets the table follow it.
+    fn take_foreign(&mut self, brought: &mut Brought) -> Result<(), StoreError> {
+        brought.foreign.extend(self.chain.reap()?);
+        let (foreign, skips) = self.chain.take_foreign()?;
+        for record in &foreign {
+            self.remember(record);
+            if let Event::Observed(observation) = &record.event
+                && self.looked
+            {
+                for change in &observation.changes {
+                    let after = change.after.map(|state| (state.mode, in_tree(&state)));
+                    self.table.set(&change.path, after);
+                }
+            }
+        }
+        brought
+            .remarks
+            .extend(skips.into_iter().map(|skip| format!("chain line {}: {}", skip.line, skip.reason)));
+        brought.foreign.extend(foreign);
+        Ok(())
+    }
+
+    /// Notes what a chain record says of the last link.
+    fn remember(&mut self, record: &Record) {
+        if let Event::Observed(observation) = &record.event {
+            self.last = Some(Last { no: observation.no, began: observation.began, tree: observation.tree });
+            self.made.extend(observation.made.iter().cloned());
+        }
+    }
+
+    /// Makes the table stand for the last link of the chain. The user's index is read along.
+    fn ready_table(&mut self, why: Why) -> Result<(), StoreError> {
+        self.tracked.refresh(self.user.as_ref());
+        if self.looked {
+            return Ok(());
+        }
+        self.objects.link_packs()?;
+        let Some(last) = self.last else { return Ok(()) };
+        match Table::from_tree(&self.objects, last.tree) {
+            Some(table) => self.table = table,
+            None if why == Why::Rebase => self.table = Table::empty(),
+            None => {
+                let why = format!("tree {} of the last observation is missing from the store", last.tree);
+                return Err(StoreError::said("observe", &self.root.top, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn walk_and_read(
+        &mut self,
+        errand: &Errand<'_>,
+        changes: &mut BTreeMap<RepoPath, Change>,
+        brought: &mut Brought,
+    ) -> Result<Vec<RepoPath>, StoreError> {
+        let top = open_top(&self.root.top)?;
+        self.check_identity()?;
+        let now = wall_now();
+        let orders = Orders { rules: &self.outside_rules, tracked: &self.tracked, named: &self.named, now };
+        let Found { jobs, gone, made, remarks } = walk(&mut self.table, &self.root.top, &orders)?;
+        brought.remarks.extend(remarks);
+        let read_at = (errand.clock)();
+        for gone in gone {
+            self.note_gone(&gone, read_at, changes);
+        }
+        let full = self.is_full();
+        let jobs = self.adopt(jobs, read_at, changes);
+        for batch in batches(&jobs) {
+            let reading = Reading::new(&self.settings, &self.secret);
+            let read = reading.read_all(top.as_fd(), batch);
+            let read_at = (errand.clock)();
+            for (job, read) in batch.iter().zip(read) {
+                let seen = Seen { job, read_at, now, full };
+                self.take_in(&seen, read, changes, brought);
+            }
+            if self.objects.staged() > FLUSH_ABOVE {
+                self.objects.flush()?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Refuses to take another directory for this root.
+    fn check_identity(&self) -> Result<(), StoreError> {
+        let meta = std::fs::metadata(&self.root.top);
+        let meta = meta.map_err(|error| StoreError::io("look at", &self.root.top, error))?;
+        if (meta.dev(), meta.ino()) == self.root.dev_ino {
+            return Ok(());
+        }
+        Err(StoreError::said("observe", &self.root.top, "another directory stands there now"))
+    }
+
+    fn is_full(&self) -> bool {
+        self.settings.store_cap.is_some_and(|cap| self.objects.bytes_on_disk() >= cap)
+    }
+
+    fn note_gone(&self, gone: &Gone, read_at: WallNs, changes: &mut BTreeMap<RepoPath, Change>) {
+        let change = Change {
+            path: gone.path.clone(),
+            before: Some(state_of(&gone.file, &self.objects)),
+            after: None,
+            read_at,
+            mtime: WallNs(gone.mtime),
+            ctime: WallNs(gone.ctime),
+            flags: Flags::default(),
+        };
+        changes.insert(gone.path.clone(), change);
+    }
+
+    /// Takes the ids of the user's index for the files whose stat proves them, and returns the others.
+    fn adopt(
+        &mut self,
+        jobs: Vec<Job>,
+        read_at: WallNs,
+        changes: &mut BTreeMap<RepoPath, Change>,
+    ) -> Vec<Job> {
+        let Some(user) = &self.user else { return jobs };
+        if self.looked {
+            return jobs;
+        }
+        let conversion = Conversion::of(user, &self.root, &self.settings, &jobs);
+        let (mut rest, mut proven) = (Vec::new(), Vec::new());
+        for job in jobs {
+            match self.tracked.proven(job.path.as_bytes(), &job.key) {
+                Some((mode, blob)) if !self.settings.withheld.hides(&job.path) => {
+                    proven.push((job, mode, blob))
+                }
+                Some(_) | None => rest.push(job),
+            }
+        }
+        for (job, mode, blob) in proven {
+            let (path, size) = (job.path.as_bytes(), job.key.size);
+            let sure = size <= self.settings.keep_up_to
+                && self.user.as_ref().is_some_and(|user| conversion.spares(user, path))
+                && (!conversion.is_possible() || self.objects.blob_size(blob) == Some(size))
+                && self.objects.borrow_blob(blob);
+            if !sure {
+                rest.push(job);
+                continue;
+            }
+            let state = FileState { mode, blob, size, content: Content::Kept };
+            let taken = Taken { state, in_tree: blob, bytes: Vec::new(), key: job.key, unstable: false };
+            self.settle(&Seen { job: &job, read_at, now: i64::MAX, full: false }, &taken, changes);
+        }
+        rest
+    }
+
+    fn take_in(
+        &mut self,
+        seen: &Seen<'_>,
+        read: Read,
+        changes: &mut BTreeMap<RepoPath, Change>,
+        brought: &mut Brought,
+    ) {
+        match read {
+            Read::File(mut taken) => {
+                let known = self.table.file(&seen.job.path).is_some();
+                if seen.full && !known && taken.state.content == Content::Kept {
+                    cap(&mut taken);
+                }
+                self.objects.put_hashed_blob(taken.in_tree, &taken.bytes);
+                self.settle(seen, &taken, changes);
+            }
+            Read::Gone => self.vanished(seen, changes),
+            Read::Unreadable(why) => {
+                brought.remarks.push(format!("{}: {why}", seen.job.path));
+                self.unreadable(seen, changes);
+            }
+        }
+    }
+
+    /// Puts a file as it was read into the table, and notes the change if it is one.
+    fn settle(&mut self, seen: &Seen<'_>, taken: &Taken, changes: &mut BTreeMap<RepoPath, Change>) {
+        let path = &seen.job.path;
+        let file = File {
+            mode: taken.state.mode,
+            blob: taken.in_tree,
+            size: Some(taken.state.size),
+            content: Some(taken.state.content),
+            key: (!taken.unstable && !taken.key.is_racy(seen.now)).then_some(taken.key),
+            unreadable: false,
+        };
+        let before = self.table.file(path).copied();
+        match self.table.locate(path) {
+            Some((dir, at)) if before.is_some() => self.table.update(dir, at, file),
+            Some(_) | None => {
+                let dir = self.table.make_parents(path);
+                self.table.put(dir, path.name(), Node::File(file));
+            }
+        }
+        let same = before.is_some_and(|old| (old.mode, old.blob) == (file.mode, file.blob));
+        if same && !taken.unstable {
+            return;
+        }
+        let hidden = before.is_none() && seen.job.unhidden && self.last.is_some();
+        if hidden && seen.job.ignored && self.stood_before(taken) {
+            return;
+        }
+        let flags = Flags {
+            unstable: taken.unstable,
+            ignored: seen.job.ignored,
+            base_unknown: hidden,
+            ..Flags::default()
+        };
+        self.note(seen, before, Some(taken.state), (taken.key.mtime, taken.key.ctime, flags), changes);
+    }
+
+    /// Says whether a file that comes into sight has not changed since the last link.
+    fn stood_before(&self, taken: &Taken) -> bool {
+        const MARGIN_MS: i64 = -2_000;
+        let last = taken.key.mtime.max(taken.key.ctime);
+        self.last.is_some_and(|link| last < link.began.plus_ms(MARGIN_MS).0)
+    }
+
+    fn note(
+        &self,
+        seen: &Seen<'_>,
+        before: Option<File>,
+        after: Option<FileState>,
+        (mtime, ctime, flags): (i64, i64, Flags),
+        changes: &mut BTreeMap<RepoPath, Change>,
+    ) {
+        let before = before.map(|file| state_of(&file, &self.objects));
+        let path = seen.job.path.clone();
+        // A file that gave way to something else of its name in the same look keeps the older "before".
+        let before = before.or_else(|| changes.get(&path).and_then(|change| change.before));
+        if before == after && flags.is_plain() {
+            changes.remove(&path);
+            return;
+        }
+        let change = Change {
+            path: path.clone(),
+            before,
+            after,
+            read_at: seen.read_at,
+            mtime: WallNs(mtime),
+            ctime: WallNs(ctime),
+            flags,
+        };
+        changes.insert(path, change);
+    }
+
+    /// The file went away between listing and reading.
+    fn vanished(&mut self, seen: &Seen<'_>, changes: &mut BTreeMap<RepoPath, Change>) {
+        let path = &seen.job.path;
+        let Some(before) = self.table.file(path).copied() else { return };
+        self.table.set(path, None);
+        let times = (seen.job.key.mtime, seen.read_at.0, Flags::default());
+        self.note(seen, Some(before), None, times, changes);
+    }
+
+    /// The file cannot be read: what stood there is kept, and said to be unreadable, once.
+    fn unreadable(&mut self, seen: &Seen<'_>, changes: &mut BTreeMap<RepoPath, Change>) {
+        let path = &seen.job.path;
+        let (Some(before), Some((dir, at))) = (self.table.file(path).copied(), self.table.locate(path))
+        else {
+            return;
+        };
+        self.table.update(dir, at, File { key: None, unreadable: true, ..before });
+        if before.unreadable {
+            return;
+        }
+        let kept = state_of(&before, &self.objects);
+        let flags = Flags { unreadable: true, ignored: seen.job.ignored, ..Flags::default() };
+        self.note(seen, Some(before), Some(kept), (seen.job.key.mtime, seen.job.key.ctime, flags), changes);
+    }
+
+    /// Makes the table stand for the last link again: the look that saw these changes is not a link.
+    fn take_back(&mut self, changes: &BTreeMap<RepoPath, Change>) {
+        self.objects.forget_staged();
+        for change in changes.values().filter(|change| change.after.is_some()) {
+            self.table.set(&change.path, None);
+        }
+        for change in changes.values() {
+            let before = change.before.map(|state| (state.mode, in_tree(&state)));
+            self.table.set(&change.path, before);
+        }
+        if self.last.is_none() {
+            self.table = Table::empty();
+        }
+        if self.looked {
+            self.table.forget_keys();
+        } else {
+            self.table = Table::empty();
+        }
     }
 }
+
+/// What a look brings besides its outcome.
+#[derive(Default)]
+struct Brought {
+    foreign: Vec<Record>,
+    remarks: Vec<String>,
+}
+
+/// A job with the circumstances of its reading.
+struct Seen<'a> {
+    job: &'a Job,
+    read_at: WallNs,
+    /// The file system's clock when the walk began.
+    now: i64,
+    /// The store is at its cap.
+    full: bool,
+}
+
+const FLUSH_ABOVE: usize = 16 * 1024 * 1024;
+
+/// Cuts the jobs into batches whose contents fit into memory together.
+fn batches(jobs: &[Job]) -> Vec<&[Job]> {
+    const BYTES: u64 = 64 * 1024 * 1024;
+    let (mut batches, mut start, mut sum) = (Vec::new(), 0, 0_u64);
+    for (at, job) in jobs.iter().enumerate() {
+        if sum > 0 && sum.saturating_add(job.key.size) > BYTES {
+            batches.push(&jobs[start..at]);
+            (start, sum) = (at, 0);
+        }
+        sum = sum.saturating_add(job.key.size).saturating_add(1);
+    }
+    if start < jobs.len() {
+        batches.push(&jobs[start..]);
+    }
+    batches
+}
+
+fn cap(taken: &mut Taken) {
+    let text = placeholder(Content::Cap, taken.state.size, &taken.state.blob.to_string());
+    taken.state.content = Content::Cap;
+    taken.in_tree = crate::store::objects::blob_id(&text);
+    taken.bytes = text;
+}
+
+/// Returns the blob that stands for a state in trees.
+pub(crate) fn in_tree(state: &FileState) -> BlobId {
+    match state.content {
+        Content::Kept | Content::Withheld => state.blob,
+        Content::TooBig | Content::Cap => {
+            crate::store::objects::blob_id(&placeholder(state.content, state.size, &state.blob.to_string()))
+        }
+    }
+}
+
+/// Whether git may have converted files of this repository when it wrote them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Conversion {
+    /// Nothing names one.
+    None,
+    /// Line endings or keywords: then a blob of another size gives it away.
+    Sized,
+    /// Filters or encodings: each path must be asked.
+    Filtered,
+}
+
+impl Conversion {
+    fn of(user: &UserRepository, root: &Root, settings: &Settings, jobs: &[Job]) -> Self {
+        let info = user.common_dir().join("info/attributes");
+        let configured = ["core.autocrlf", "core.eol"].iter().any(|key| user.config(key).is_some());
+        let others = settings.git_config_files();
+        let mut texts = others.iter().filter_map(|file| std::fs::read(file).ok());
+        let elsewhere = texts.any(|text| mentions(&text, &[b"autocrlf", b"eol", b"attributesfile"]));
+        let named = jobs.iter().filter(|job| job.path.name() == b".gitattributes");
+        let files = named.map(|job| root.top.join(os_path(&job.path))).chain([info]);
+        let texts: Vec<_> = files.filter_map(|file| std::fs::read(file).ok()).collect();
+        if user.config("core.attributesfile").is_some()
+            || texts.iter().any(|text| mentions(text, &[b"filter", b"working-tree-encoding", b"[attr]"]))
+        {
+            Self::Filtered
+        } else if configured || elsewhere || !texts.is_empty() {
+            Self::Sized
+        } else {
+            Self::None
+        }
+    }
+
+    fn is_possible(self) -> bool {
+        self != Self::None
+    }
+
+    /// Says whether no filter is named for a path.
+    fn spares(self, user: &UserRepository, path: &[u8]) -> bool {
+        self != Self::Filtered || !user.is_filtered(path)
+    }
+}
+
+fn mentions(text: &[u8], words: &[&[u8]]) -> bool {
+    let lower = text.to_ascii_lowercase();
+    words.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
+}
+
+fn os_path(path: &RepoPath) -> &Path {
+    use std::os::unix::ffi::OsStrExt as _;
+    Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()))
+}
+
+fn borrowed_from(user: Option<&UserRepository>) -> Option<PathBuf> {
+    user.map(|user| user.common_dir().join("objects"))
+}
+
+/// Returns the rules that stand outside the worktree: the person's own, then the repository's.
+fn outside_rules(user: Option<&UserRepository>, root: &Root, settings: &Settings) -> Ignores {
+    let fold_case = user.is_some_and(|user| user.config_bool("core.ignorecase"));
+    let mut rules = Ignores::none(fold_case);
+    if let Some(text) = excludes_file(user, settings).and_then(|file| std::fs::read(file).ok()) {
+        rules = rules.with(b"", &text);
+    }
+    let info = match user {
+        Some(user) => user.common_dir().join("info/exclude"),
+        None => root.top.join(".git/info/exclude"),
+    };
+    match std::fs::read(info) {
+        Ok(text) => rules.with(b"", &text),
+        Err(_) => rules,
+    }
+}
+
+fn excludes_file(user: Option<&UserRepository>, settings: &Settings) -> Option<PathBuf> {
+    let key = "core.excludesfile";
+    let named = user
+        .and_then(|user| user.config(key))
+        .or_else(|| settings.git_config_files().iter().find_map(|file| config_value(file, key)));
+    match (named, &settings.home) {
+        (Some(named), Some(home)) => Some(match named.strip_prefix("~/") {
+            Some(rest) => home.join(rest),
+            None => PathBuf::from(named),
+        }),
+        (Some(named), None) => Some(PathBuf::from(named)),
+        (None, _) => settings.config_home.as_ref().map(|dir| dir.join("git/ignore")),
+    }
+}
+
+/// Reads (or draws) the secret of a root.
+fn secret_of(dir: &Path) -> Result<[u8; 32], StoreError> {
+    use std::io::{Read as _, Write as _};
+    let path = dir.join("key");
+    let mut file = open_private(&path)?;
+    file.lock().map_err(|error| StoreError::io("lock", &path, error))?;
+    let mut secret = [0; 32];
+    if file.read_exact(&mut secret).is_ok() {
+        return Ok(secret);
+    }
+    getrandom::fill(&mut secret).map_err(|error| StoreError::said("draw", &path, error.to_string()))?;
+    file.set_len(0).map_err(|error| StoreError::io("write", &path, error))?;
+    std::io::Seek::rewind(&mut file).map_err(|error| StoreError::io("write", &path, error))?;
+    file.write_all(&secret).map_err(|error| StoreError::io("write", &path, error))?;
+    Ok(secret)
+}
+
+/// Reads the clock that file times are made of.
+pub(crate) fn wall_now() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests;

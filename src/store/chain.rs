@@ -3,13 +3,17 @@
 use crate::base::{ProxyId, RootId, WallNs};
 use crate::ledger::{Event, Log, Record, Skip};
 use crate::store::journal::{Journal, Position, read_journal_from};
+use crate::store::process::is_alive;
 use crate::store::state::{make_private_dir, open_private};
 use crate::store::{Durability, StateDir, StoreError};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A root's chain, shared by every process that looks at the root. Clones are the same chain.
+///
+/// The lock is held for one append only, never for a walk: a relay may append while the root is observed.
 #[derive(Clone, Debug)]
 pub struct Chain {
     shared: Arc<Shared>,
@@ -30,20 +34,20 @@ struct Inner {
     end: Position,
     foreign: Vec<Record>,
     skips: Vec<Skip>,
+    /// Proxies that joined and did not leave, with their process and when they joined.
+    joined: BTreeMap<ProxyId, (u32, WallNs)>,
 }
 
 /// What a chain held when it was opened.
 #[derive(Clone, Debug, Default)]
-pub struct ChainHistory {
-    /// Its records.
-    pub records: Vec<Record>,
-    /// What replay had to skip.
-    pub skips: Vec<Skip>,
+pub(crate) struct ChainHistory {
+    pub(crate) records: Vec<Record>,
+    pub(crate) skips: Vec<Skip>,
 }
 
 impl Chain {
     /// Opens (or makes) the chain of a root.
-    pub fn open(state: &StateDir, root: &RootId) -> Result<(Self, ChainHistory), StoreError> {
+    pub(crate) fn open(state: &StateDir, root: &RootId) -> Result<(Self, ChainHistory), StoreError> {
         let dir = state.root_dir(root);
         make_private_dir(&dir)?;
         let (path, lock) = (dir.join("chain.jsonl"), dir.join("chain.lock"));
@@ -53,35 +57,46 @@ impl Chain {
         let opened = Journal::open(&path, &log);
         lock_file.unlock().map_err(|error| StoreError::io("unlock", &lock, error))?;
         let (journal, replay) = opened?;
-        let inner =
-            Inner { lock: lock_file, journal, end: replay.end, foreign: Vec::new(), skips: Vec::new() };
+        let mut inner = Inner {
+            lock: lock_file,
+            journal,
+            end: replay.end,
+            foreign: Vec::new(),
+            skips: Vec::new(),
+            joined: BTreeMap::new(),
+        };
+        replay.records.iter().for_each(|record| inner.note(record));
         let history = ChainHistory { records: replay.records, skips: replay.skips };
         Ok((Self { shared: Arc::new(Shared { log, path, lock, inner: Mutex::new(inner) }) }, history))
     }
 
     /// Appends records under the chain's lock, after reading what other processes appended.
     pub fn append(&self, records: &[Record], durability: Durability) -> Result<(), StoreError> {
-        self.locked(|shared, inner| {
-            read_foreign(shared, inner)?;
-            inner.journal.resume_at(inner.end);
-            inner.journal.append_all(records, durability)?;
-            inner.end = inner.journal.end();
-            Ok(())
-        })
+        self.locked(|shared, inner| inner.append(shared, records, durability))
     }
 
     /// Reads what other processes appended since the last look, and hands it over once.
     pub fn take_foreign(&self) -> Result<(Vec<Record>, Vec<Skip>), StoreError> {
         self.locked(|shared, inner| {
-            read_foreign(shared, inner)?;
+            inner.read_foreign(shared)?;
             Ok((std::mem::take(&mut inner.foreign), std::mem::take(&mut inner.skips)))
         })
     }
 
-    /// Says that a proxy looks at this root from now on.
-    pub fn join(&self, proxy: &ProxyId, pid: u32, at: WallNs) -> Result<(), StoreError> {
-        let event = Event::ProxyJoined { proxy: proxy.clone(), pid };
-        self.append(&[Record { at, event }], Durability::Written)
+    /// Says of proxies that joined and are dead that they left. Returns what was appended.
+    pub(crate) fn reap(&self) -> Result<Vec<Record>, StoreError> {
+        self.locked(|shared, inner| {
+            inner.read_foreign(shared)?;
+            let dead = inner.joined.iter().filter(|(_, (pid, since))| !is_alive(*pid, *since));
+            let at = WallNs(crate::store::capture::wall_now());
+            let records: Vec<_> = dead
+                .map(|(proxy, _)| Record { at, event: Event::ProxyLeft { proxy: proxy.clone(), lost: true } })
+                .collect();
+            if !records.is_empty() {
+                inner.append(shared, &records, Durability::Written)?;
+            }
+            Ok(records)
+        })
     }
 
     fn locked<T>(
@@ -97,10 +112,51 @@ impl Chain {
     }
 }
 
-fn read_foreign(shared: &Shared, inner: &mut Inner) -> Result<(), StoreError> {
-    let mut found = read_journal_from(&shared.path, &shared.log, inner.end)?;
-    inner.end = found.end;
-    inner.foreign.append(&mut found.records);
-    inner.skips.append(&mut found.skips);
-    Ok(())
+impl Inner {
+    fn append(
+        &mut self,
+        shared: &Shared,
+        records: &[Record],
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        self.read_foreign(shared)?;
+        self.close_torn_tail(shared)?;
+        self.journal.resume_at(self.end);
+        self.journal.append_all(records, durability)?;
+        self.end = self.journal.end();
+        records.iter().for_each(|record| self.note(record));
+        Ok(())
+    }
+
+    fn read_foreign(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        let mut found = read_journal_from(&shared.path, &shared.log, self.end)?;
+        self.end = found.end;
+        found.records.iter().for_each(|record| self.note(record));
+        self.foreign.append(&mut found.records);
+        self.skips.append(&mut found.skips);
+        Ok(())
+    }
+
+    /// Under the lock, bytes beyond the last newline are a dead writer's: a newline keeps them apart from what follows.
+    fn close_torn_tail(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        let meta = std::fs::metadata(&shared.path);
+        let len = meta.map_err(|error| StoreError::io("look at", &shared.path, error))?.len();
+        if len > self.end.offset {
+            self.journal.guard()?;
+            self.read_foreign(shared)?;
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, record: &Record) {
+        match &record.event {
+            Event::ProxyJoined { proxy, pid } => {
+                self.joined.insert(proxy.clone(), (*pid, record.at));
+            }
+            Event::ProxyLeft { proxy, .. } => {
+                self.joined.remove(proxy);
+            }
+            _ => {}
+        }
+    }
 }

@@ -127,6 +127,11 @@ impl<W: Sink> Journal<W> {
         }
     }
 
+    /// Ends a line that a dead writer left unfinished.
+    pub(crate) fn guard(&mut self) -> Result<(), StoreError> {
+        self.sink.write_all(b"\n").map_err(|error| StoreError::io("append to", &self.path, error))
+    }
+
     /// Makes everything that was appended durable.
     pub fn sync(&mut self) -> Result<(), StoreError> {
         self.sink.sync().map_err(|error| StoreError::io("sync", &self.path, error))

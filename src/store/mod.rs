@@ -19,18 +19,29 @@
 mod capture;
 mod chain;
 mod error;
+mod ignores;
 mod journal;
+mod objects;
+#[cfg(test)]
+mod oracle;
+mod process;
+mod read;
 mod restore;
 mod root;
+mod segment;
 mod settings;
 mod state;
+mod table;
+mod tracked;
+mod walk;
 
-pub use capture::{Observed, Observing, OpenReport, RootStore, StoreBlobs};
+pub use capture::{Observed, Observing, OpenReport, RootStore};
 pub use chain::Chain;
 pub use error::{Cause, StoreError};
 pub use journal::{
     Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
 };
+pub use objects::StoreBlobs;
 pub use root::{Refused, Root, resolve_root};
 pub use settings::Settings;
 pub use state::{Holder, Lease, LeaseError, SessionOnDisk, StateDir};

@@ -8,26 +8,39 @@ use std::path::PathBuf;
 pub struct Settings {
     /// The person's home directory: refused as a root when it is no repository.
     pub home: Option<PathBuf>,
-    /// `core.excludesFile` of the person's own git configuration (default `$XDG_CONFIG_HOME/git/ignore`).
-    pub excludes_file: Option<PathBuf>,
+    /// The person's `$XDG_CONFIG_HOME`, or `~/.config`: where git keeps `git/config` and `git/ignore`.
+    pub config_home: Option<PathBuf>,
     /// Names whose content is never kept.
     pub withheld: Patterns,
     /// Bytes of a file above which its content is not kept.
     pub keep_up_to: u64,
     /// Files that a directory without a repository may hold.
     pub plain_files: u64,
+    /// Bytes that they may hold together, those that are too big to keep aside.
+    pub plain_bytes: u64,
     /// Bytes of the private store above which content of new paths is not kept.
     pub store_cap: Option<u64>,
+}
+
+impl Settings {
+    /// Returns the person's git configuration files, strongest first.
+    pub(crate) fn git_config_files(&self) -> Vec<PathBuf> {
+        let own = self.home.iter().map(|home| home.join(".gitconfig"));
+        let xdg = self.config_home.iter().map(|home| home.join("git/config"));
+        let system = self.home.iter().map(|_| PathBuf::from("/etc/gitconfig"));
+        own.chain(xdg).chain(system).collect()
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Self {
             home: None,
-            excludes_file: None,
+            config_home: None,
             withheld: Patterns::default(),
             keep_up_to: 50 * 1024 * 1024,
             plain_files: 100_000,
+            plain_bytes: 2 * 1024 * 1024 * 1024,
             store_cap: None,
         }
     }

@@ -1,0 +1,549 @@
+//! The private object store of a root, and a read-only eye on the user's repository. The only importer of git2.
+
+use crate::base::{BlobId, SessionKey, TreeId};
+use crate::ledger::Blobs;
+use crate::store::StoreError;
+use crate::store::segment::{Kind, Segment};
+use crate::store::state::{make_private_dir, open_private};
+use git2::{ConfigLevel, ObjectType, Odb, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+/// Keeps libgit2 from reading the person's configuration, which may be malformed, and from refusing repositories of
+/// other owners: we run nothing that a repository names, and write nothing to it.
+fn prepare_libgit2() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for level in [ConfigLevel::ProgramData, ConfigLevel::System, ConfigLevel::XDG, ConfigLevel::Global] {
+            #[expect(
+                unsafe_code,
+                reason = "a process-wide setting of libgit2, made once before its first use"
+            )]
+            // SAFETY: no other thread uses libgit2 yet: every use in this crate passes through this `Once` first.
+            let set = unsafe { git2::opts::set_search_path(level, "") };
+            drop(set);
+        }
+        #[expect(unsafe_code, reason = "a process-wide setting of libgit2, made once before its first use")]
+        // SAFETY: as above.
+        let set = unsafe { git2::opts::set_verify_owner_validation(false) };
+        drop(set);
+    });
+}
+
+/// Returns the git id of a blob of these bytes.
+pub(crate) fn blob_id(bytes: &[u8]) -> BlobId {
+    BlobId(hash(ObjectType::Blob, bytes))
+}
+
+/// Returns the git id of a blob of the bytes of an open file, without holding them.
+pub(crate) fn blob_id_of_file(path: &Path) -> Result<BlobId, StoreError> {
+    prepare_libgit2();
+    let id = Oid::hash_file(ObjectType::Blob, path).map_err(|error| StoreError::git("hash", path, error))?;
+    Ok(BlobId(id_bytes(id)))
+}
+
+fn hash(kind: ObjectType, bytes: &[u8]) -> [u8; 20] {
+    prepare_libgit2();
+    Oid::hash_object(kind, bytes).map_or([0; 20], id_bytes)
+}
+
+fn id_bytes(id: Oid) -> [u8; 20] {
+    id.as_bytes().try_into().unwrap_or([0; 20])
+}
+
+fn oid(id: &[u8; 20]) -> Option<Oid> {
+    Oid::from_bytes(id).ok()
+}
+
+// ── the user's repository ──
+
+/// The directories of a work tree's repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkTree {
+    /// Its top level.
+    pub(crate) top: PathBuf,
+    /// Its own git directory.
+    pub(crate) git_dir: PathBuf,
+}
+
+/// Opens the repository whose `.git` stands in `dir`, and says where its work tree is.
+pub(crate) fn work_tree_at(dir: &Path) -> Result<WorkTree, String> {
+    let repository = open_user_repository(dir).map_err(|error| error.message().to_owned())?;
+    let top = repository.workdir().ok_or("it has no work tree")?;
+    let top = top.canonicalize().map_err(|error| error.to_string())?;
+    Ok(WorkTree { top, git_dir: repository.path().to_owned() })
+}
+
+fn open_user_repository(dir: &Path) -> Result<Repository, git2::Error> {
+    prepare_libgit2();
+    let none: [&std::ffi::OsStr; 0] = [];
+    Repository::open_ext(dir, RepositoryOpenFlags::NO_SEARCH, none)
+}
+
+/// A read-only eye on the user's repository.
+pub(crate) struct UserRepository {
+    repository: Repository,
+}
+
+impl std::fmt::Debug for UserRepository {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("UserRepository").field(&self.repository.path()).finish()
+    }
+}
+
+/// One entry of the user's index.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexEntry {
+    pub(crate) path: Vec<u8>,
+    pub(crate) id: [u8; 20],
+    pub(crate) mode: u32,
+    pub(crate) size: u32,
+    pub(crate) mtime: (i32, u32),
+    pub(crate) ctime: (i32, u32),
+    pub(crate) ino: u32,
+    /// Unmerged, or only intended to be added: tracked, but its id says nothing.
+    pub(crate) unsure: bool,
+}
+
+impl UserRepository {
+    /// Opens the repository whose work tree's top level is `top`.
+    pub(crate) fn open(top: &Path) -> Result<Self, StoreError> {
+        let repository = open_user_repository(top);
+        Ok(Self { repository: repository.map_err(|error| StoreError::git("open", top, error.message()))? })
+    }
+
+    /// Returns the git directory that worktrees share.
+    pub(crate) fn common_dir(&self) -> &Path {
+        self.repository.commondir()
+    }
+
+    /// Returns the index file.
+    pub(crate) fn index_path(&self) -> PathBuf {
+        self.repository.path().join("index")
+    }
+
+    /// Returns the commit that `HEAD` names, in hex.
+    pub(crate) fn head(&self) -> Option<String> {
+        self.repository.refname_to_id("HEAD").ok().map(|id| id.to_string())
+    }
+
+    /// Reads the index, sorted by path. A missing or unreadable index tracks nothing.
+    pub(crate) fn index(&self) -> Vec<IndexEntry> {
+        let Ok(index) = git2::Index::open(&self.index_path()) else { return Vec::new() };
+        let mut entries: Vec<_> = index.iter().map(index_entry).collect();
+        entries.sort_by(|a, b| a.path.cmp(&b.path));
+        entries.dedup_by(|b, a| {
+            let same = a.path == b.path;
+            a.unsure |= same;
+            same
+        });
+        entries
+    }
+
+    /// Returns a value of the repository's own configuration.
+    pub(crate) fn config(&self, key: &str) -> Option<String> {
+        self.repository.config().ok()?.get_string(key).ok()
+    }
+
+    /// Returns a truth value of the repository's own configuration.
+    pub(crate) fn config_bool(&self, key: &str) -> bool {
+        self.repository.config().ok().and_then(|config| config.get_bool(key).ok()).unwrap_or(false)
+    }
+
+    /// Says whether an attribute makes git run a filter over `path`, or re-encode it.
+    pub(crate) fn is_filtered(&self, path: &[u8]) -> bool {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = Path::new(std::ffi::OsStr::from_bytes(path));
+        ["filter", "working-tree-encoding"].iter().any(|name| {
+            let found = self.repository.get_attr_bytes(path, name, git2::AttrCheckFlags::FILE_THEN_INDEX);
+            !matches!(found, Ok(None))
+        })
+    }
+}
+
+fn index_entry(entry: git2::IndexEntry) -> IndexEntry {
+    const STAGE: u16 = 0x3000;
+    const INTENT_TO_ADD: u16 = 1 << 13;
+    IndexEntry {
+        id: id_bytes(entry.id),
+        mode: entry.mode,
+        size: entry.file_size,
+        mtime: (entry.mtime.seconds(), entry.mtime.nanoseconds()),
+        ctime: (entry.ctime.seconds(), entry.ctime.nanoseconds()),
+        ino: entry.ino,
+        unsure: entry.flags & STAGE != 0 || entry.flags_extended & INTENT_TO_ADD != 0,
+        path: entry.path,
+    }
+}
+
+/// Returns a value of a configuration file of the person's; a malformed or missing file says nothing.
+pub(crate) fn config_value(file: &Path, key: &str) -> Option<String> {
+    prepare_libgit2();
+    git2::Config::open(file).ok()?.get_string(key).ok()
+}
+
+// ── the private store ──
+
+/// The private object store of one root. What is put is staged until [`Objects::flush`].
+pub(crate) struct Objects {
+    dir: PathBuf,
+    own: Repository,
+    borrowed: Option<PathBuf>,
+    lender: Option<Repository>,
+    segment: Segment,
+}
+
+impl std::fmt::Debug for Objects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Objects")
+            .field("dir", &self.dir)
+            .field("borrowed", &self.borrowed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Objects {
+    /// Opens (or makes) the store beneath a root's state directory. `borrowed` is the user's object directory.
+    pub(crate) fn open(root_dir: &Path, borrowed: Option<PathBuf>) -> Result<Self, StoreError> {
+        prepare_libgit2();
+        let dir = root_dir.join("store.git");
+        make_private_dir(root_dir)?;
+        let own = open_or_make(&dir)?;
+        let segment = Segment::open(current_segment(root_dir))?;
+        let lender = borrowed.as_deref().and_then(lender);
+        Ok(Self { dir: root_dir.to_owned(), own, borrowed, lender, segment })
+    }
+
+    /// Returns the bare repository.
+    pub(crate) fn git_dir(&self) -> PathBuf {
+        self.dir.join("store.git")
+    }
+
+    /// Links the user's packs beside our objects, so that no garbage collection of theirs can take them away.
+    pub(crate) fn link_packs(&self) -> Result<(), StoreError> {
+        let Some(borrowed) = &self.borrowed else { return Ok(()) };
+        let (theirs, ours) = (borrowed.join("pack"), self.git_dir().join("objects/pack"));
+        let Ok(entries) = std::fs::read_dir(&theirs) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let Some(text) = name.to_str() else { continue };
+            if let Some(stem) = text.strip_suffix(".idx") {
+                link_pack(&theirs, &ours, stem)?;
+            }
+        }
+        self.refresh();
+        Ok(())
+    }
+
+    /// Says whether we hold the object ourselves, whatever the user's repository does.
+    pub(crate) fn holds(&self, id: &[u8; 20]) -> bool {
+        self.segment.holds(id) || self.packed(id)
+    }
+
+    fn packed(&self, id: &[u8; 20]) -> bool {
+        let (Ok(odb), Some(id)) = (self.own.odb(), oid(id)) else { return false };
+        odb.exists_ext(id, OdbLookupFlags::NO_REFRESH)
+    }
+
+    /// Takes a blob of the user's repository over, unless we hold it already. False when they do not have it.
+    pub(crate) fn borrow_blob(&mut self, id: BlobId) -> bool {
+        if self.holds(&id.0) {
+            return true;
+        }
+        let Some(bytes) = self.lent(&id.0) else { return false };
+        self.segment.stage(id.0, Kind::Blob, &bytes);
+        true
+    }
+
+    /// Returns the size of a blob, ours or theirs.
+    pub(crate) fn blob_size(&self, id: BlobId) -> Option<u64> {
+        if let Some(size) = self.segment.size(&id.0) {
+            return Some(size);
+        }
+        let id = oid(&id.0)?;
+        let of = |repository: &Repository| Some(repository.odb().ok()?.read_header(id).ok()?.0 as u64);
+        of(&self.own).or_else(|| of(self.lender.as_ref()?))
+    }
+
+    fn lent(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
+        let odb = self.lender.as_ref()?.odb().ok()?;
+        Some(odb.read(oid(id)?).ok()?.data().to_vec())
+    }
+
+    /// Stages a blob.
+    pub(crate) fn put_blob(&mut self, bytes: &[u8]) -> BlobId {
+        let id = blob_id(bytes);
+        self.put_hashed_blob(id, bytes);
+        id
+    }
+
+    /// Stages a blob whose id is known.
+    pub(crate) fn put_hashed_blob(&mut self, id: BlobId, bytes: &[u8]) {
+        if !self.holds(&id.0) {
+            self.segment.stage(id.0, Kind::Blob, bytes);
+        }
+    }
+
+    /// Stages a tree, written as git writes it.
+    pub(crate) fn put_tree(&mut self, bytes: &[u8]) -> TreeId {
+        let id = hash(ObjectType::Tree, bytes);
+        if !self.holds(&id) {
+            self.segment.stage(id, Kind::Tree, bytes);
+        }
+        TreeId(id)
+    }
+
+    /// Returns how many bytes are staged.
+    pub(crate) fn staged(&self) -> usize {
+        self.segment.staged()
+    }
+
+    /// Writes what is staged. The caller holds the root's observe lock.
+    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+        self.segment.flush()
+    }
+
+    /// Forgets what is staged.
+    pub(crate) fn forget_staged(&mut self) {
+        self.segment.forget_staged();
+    }
+
+    /// Makes what was written durable.
+    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+        self.segment.sync()
+    }
+
+    /// Looks again at what other processes wrote.
+    pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
+        let current = current_segment(&self.dir);
+        if current == self.segment.path() {
+            return self.segment.refresh();
+        }
+        self.segment = Segment::open(current)?;
+        self.refresh();
+        Ok(())
+    }
+
+    fn refresh(&self) {
+        if let Ok(odb) = self.own.odb() {
+            drop(odb.refresh());
+        }
+    }
+
+    /// Returns the bytes of an object, ours or theirs.
+    pub(crate) fn read(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
+        self.segment.read(id).or_else(|| self.read_packed(id)).or_else(|| self.lent(id))
+    }
+
+    fn read_packed(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
+        let odb = self.own.odb().ok()?;
+        Some(odb.read(oid(id)?).ok()?.data().to_vec())
+    }
+
+    /// Reads a tree: name, mode and id of each entry, in git's order.
+    pub(crate) fn tree(&self, id: TreeId) -> Option<Vec<TreeEntry>> {
+        parse_tree(&self.read(&id.0)?)
+    }
+
+    /// Returns how many bytes the store takes; packs that the user's repository holds too cost nothing.
+    pub(crate) fn bytes_on_disk(&self) -> u64 {
+        let packs = std::fs::read_dir(self.git_dir().join("objects/pack")).into_iter().flatten().flatten();
+        let own = packs.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.nlink() == 1);
+        let packed: u64 = own.map(|meta| meta.len()).sum();
+        packed + self.segment.written()
+    }
+
+    /// Pins trees under a session's ref, as one tree of trees, after packing what is not packed.
+    /// The caller holds the root's observe lock.
+    pub(crate) fn pin(&mut self, session: &SessionKey, trees: &[TreeId]) -> Result<(), StoreError> {
+        let mut sorted: Vec<_> = trees.iter().filter(|tree| self.holds(&tree.0)).collect();
+        sorted.sort();
+        sorted.dedup();
+        let mut bytes = Vec::with_capacity(sorted.len() * 70);
+        for tree in sorted {
+            bytes.extend_from_slice(format!("40000 {tree}\0").as_bytes());
+            bytes.extend_from_slice(&tree.0);
+        }
+        let top = self.put_tree(&bytes);
+        self.pack_segment()?;
+        let Some(top) = oid(&top.0) else { return Ok(()) };
+        let made = self.own.reference(&session_ref(session), top, true, "");
+        made.map(drop).map_err(|error| StoreError::git("pin trees in", self.git_dir(), error.message()))
+    }
+
+    /// Drops a session's ref.
+    pub(crate) fn unpin(&mut self, session: &SessionKey) -> Result<(), StoreError> {
+        match self.own.find_reference(&session_ref(session)) {
+            Ok(mut reference) => reference
+                .delete()
+                .map_err(|error| StoreError::git("unpin trees in", self.git_dir(), error.message())),
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Makes ordinary git objects (one pack) of the segment, and begins the next one.
+    fn pack_segment(&mut self) -> Result<(), StoreError> {
+        self.flush()?;
+        let ids = self.segment.ids();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let failed = |error: git2::Error| StoreError::git("pack objects in", self.git_dir(), error.message());
+        self.write_pack(&ids).map_err(failed)?;
+        self.refresh();
+        let lost = ids.iter().find(|(id, _)| !self.packed(id));
+        if lost.is_some() {
+            return Err(StoreError::said(
+                "pack objects in",
+                self.git_dir(),
+                "an object is missing from the pack",
+            ));
+        }
+        let old = self.segment.path().to_owned();
+        let next = next_segment(&old);
+        drop(open_private(&next)?);
+        self.segment = Segment::open(next)?;
+        std::fs::remove_file(&old).map_err(|error| StoreError::io("remove", &old, error))
+    }
+
+    /// Writes one pack of the given objects of the segment.
+    fn write_pack(&self, ids: &[([u8; 20], Kind)]) -> Result<(), git2::Error> {
+        let scratch = Repository::open_bare(self.git_dir())?;
+        let odb = scratch.odb()?;
+        let memory = odb.add_new_mempack_backend(1000)?;
+        let mut pack = scratch.packbuilder()?;
+        for (id, kind) in ids {
+            let Some(bytes) = self.segment.read(id) else { continue };
+            let kind = match kind {
+                Kind::Blob => ObjectType::Blob,
+                Kind::Tree => ObjectType::Tree,
+            };
+            pack.insert_object(odb.write(kind, &bytes)?, None)?;
+        }
+        let mut buffer = git2::Buf::new();
+        pack.write_buf(&mut buffer)?;
+        let own = self.own.odb()?;
+        let mut writer = own.packwriter()?;
+        writer.write_all(&buffer).map_err(|error| git2::Error::from_str(&error.to_string()))?;
+        writer.commit()?;
+        memory.reset()
+    }
+}
+
+/// One entry of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TreeEntry {
+    pub(crate) name: Vec<u8>,
+    pub(crate) mode: u32,
+    pub(crate) id: [u8; 20],
+}
+
+fn parse_tree(mut bytes: &[u8]) -> Option<Vec<TreeEntry>> {
+    let mut entries = Vec::new();
+    while !bytes.is_empty() {
+        let space = memchr::memchr(b' ', bytes)?;
+        let nul = memchr::memchr(0, bytes)?;
+        let mode = u32::from_str_radix(std::str::from_utf8(&bytes[..space]).ok()?, 8).ok()?;
+        let id = bytes.get(nul + 1..nul + 21)?.try_into().ok()?;
+        entries.push(TreeEntry { name: bytes.get(space + 1..nul)?.to_vec(), mode, id });
+        bytes = &bytes[nul + 21..];
+    }
+    Some(entries)
+}
+
+fn session_ref(session: &SessionKey) -> String {
+    format!("refs/hunkgate/sessions/{}", session.as_str())
+}
+
+fn open_or_make(dir: &Path) -> Result<Repository, StoreError> {
+    if let Ok(repository) = Repository::open_bare(dir) {
+        return Ok(repository);
+    }
+    make_private_dir(dir)?;
+    let mut options = git2::RepositoryInitOptions::new();
+    options.bare(true).external_template(false).mkdir(true);
+    Repository::init_opts(dir, &options).map_err(|error| StoreError::git("make", dir, error.message()))
+}
+
+fn lender(objects: &Path) -> Option<Repository> {
+    let odb = Odb::new().ok()?;
+    odb.add_disk_alternate(objects.to_str()?).ok()?;
+    Repository::from_odb(odb).ok()
+}
+
+/// Returns the segment of the highest generation, or the name of the first.
+fn current_segment(root_dir: &Path) -> PathBuf {
+    let names = std::fs::read_dir(root_dir).into_iter().flatten().flatten();
+    let highest = names.filter_map(|entry| generation(&entry.path())).max().unwrap_or(1);
+    root_dir.join(segment_name(highest))
+}
+
+fn next_segment(current: &Path) -> PathBuf {
+    current.with_file_name(segment_name(generation(current).unwrap_or(0) + 1))
+}
+
+fn segment_name(generation: u64) -> String {
+    format!("objects.{generation}.seg")
+}
+
+fn generation(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_prefix("objects.")?.strip_suffix(".seg")?.parse().ok()
+}
+
+/// Links (or, across file systems, copies while it is small) one pack with its index; the index last.
+fn link_pack(theirs: &Path, ours: &Path, stem: &str) -> Result<(), StoreError> {
+    const COPY_UP_TO: u64 = 256 * 1024 * 1024;
+    if ours.join(format!("{stem}.idx")).exists() {
+        return Ok(());
+    }
+    for ending in ["pack", "idx"] {
+        let (from, to) = (theirs.join(format!("{stem}.{ending}")), ours.join(format!("{stem}.{ending}")));
+        match std::fs::hard_link(&from, &to) {
+            Ok(()) => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => continue,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(_) => {}
+        }
+        let small = std::fs::metadata(&from).is_ok_and(|meta| meta.len() <= COPY_UP_TO);
+        if !small {
+            return Ok(());
+        }
+        std::fs::copy(&from, &to).map_err(|error| StoreError::io("copy", &from, error))?;
+    }
+    Ok(())
+}
+
+// ── reading from other threads ──
+
+/// The contents of a root's store, readable from any thread while the root is observed.
+#[derive(Clone, Debug)]
+pub struct StoreBlobs {
+    root_dir: PathBuf,
+    borrowed: Option<PathBuf>,
+    /// Opened at the first question.
+    objects: Arc<Mutex<Option<Objects>>>,
+}
+
+impl StoreBlobs {
+    /// Makes a reader of the store beneath a root's state directory.
+    pub(crate) fn new(root_dir: &Path, borrowed: Option<PathBuf>) -> Self {
+        Self { root_dir: root_dir.to_owned(), borrowed, objects: Arc::new(Mutex::new(None)) }
+    }
+}
+
+impl Blobs for StoreBlobs {
+    fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>> {
+        let mut slot = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() {
+            *slot = Objects::open(&self.root_dir, self.borrowed.clone()).ok();
+        }
+        let objects = slot.as_mut()?;
+        if let Some(bytes) = objects.read(&blob.0) {
+            return Some(bytes.into());
+        }
+        objects.catch_up().ok()?;
+        objects.read(&blob.0).map(Into::into)
+    }
+}

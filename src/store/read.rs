@@ -1,0 +1,252 @@
+//! Reading files: raw bytes and their id, or the placeholder that stands for bytes that are not kept.
+
+use crate::base::{BlobId, Patterns, RepoPath};
+use crate::ledger::{Content, FileState, Mode};
+use crate::store::Settings;
+use crate::store::objects::{Objects, blob_id, blob_id_of_file};
+use crate::store::table::{File, Key};
+use crate::store::tracked::disk_mode;
+use crate::store::walk::Job;
+use rustix::fs::{Mode as FsMode, OFlags, ResolveFlags, fstat, openat2, readlinkat, statat};
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+/// How files are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading<'a> {
+    pub(crate) withheld: &'a Patterns,
+    pub(crate) keep_up_to: u64,
+    /// Keys the digests of withheld contents, so that they cannot be guessed.
+    pub(crate) secret: &'a [u8; 32],
+}
+
+/// What came of reading a file.
+#[derive(Debug)]
+pub(crate) enum Read {
+    /// It stands there.
+    File(Taken),
+    /// Nothing stands there, or nothing that is content.
+    Gone,
+    /// It could not be read.
+    Unreadable(String),
+}
+
+/// A file as it was read.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) state: FileState,
+    /// The blob that stands for it in the tree.
+    pub(crate) in_tree: BlobId,
+    /// The bytes of `in_tree`.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) key: Key,
+    /// It changed while it was read, three times.
+    pub(crate) unstable: bool,
+}
+
+const TRIES: u32 = 3;
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(settings: &'a Settings, secret: &'a [u8; 32]) -> Self {
+        Self { withheld: &settings.withheld, keep_up_to: settings.keep_up_to, secret }
+    }
+
+    /// Reads the files of some jobs, on as many threads as the machine has when there are many. Results keep the order.
+    pub(crate) fn read_all(&self, top: BorrowedFd<'_>, jobs: &[Job]) -> Vec<Read> {
+        const ONE_THREAD_UP_TO: usize = 32;
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
+        if jobs.len() <= ONE_THREAD_UP_TO || threads == 1 {
+            return jobs.iter().map(|job| self.read(top, job)).collect();
+        }
+        let share = jobs.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let parts: Vec<_> = jobs
+                .chunks(share)
+                .map(|part| {
+                    scope.spawn(move || part.iter().map(|job| self.read(top, job)).collect::<Vec<_>>())
+                })
+                .collect();
+            let lost = |part: &[Job]| {
+                part.iter().map(|_| Read::Unreadable("the reader failed".to_owned())).collect()
+            };
+            let done = parts.into_iter().zip(jobs.chunks(share));
+            done.flat_map(|(part, jobs)| part.join().unwrap_or_else(|_| lost(jobs))).collect()
+        })
+    }
+
+    /// Reads one file: its stat must be the same before and after, else it is read again.
+    pub(crate) fn read(&self, top: BorrowedFd<'_>, job: &Job) -> Read {
+        if job.unreadable {
+            return Read::Unreadable("it cannot be looked at".to_owned());
+        }
+        let mut last = Read::Gone;
+        for _ in 0..TRIES {
+            last = match self.read_once(top, &job.path) {
+                Ok(Some((taken, true))) => return Read::File(taken),
+                Ok(Some((taken, false))) => Read::File(Taken { unstable: true, ..taken }),
+                Ok(None) => return Read::Gone,
+                Err(error) if is_absence(&error) => return Read::Gone,
+                Err(error) => return Read::Unreadable(error.to_string()),
+            };
+        }
+        last
+    }
+
+    /// Returns what was read, and whether it stood still meanwhile.
+    fn read_once(&self, top: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<Option<(Taken, bool)>> {
+        let parent = open_parent(top, path)?;
+        let name = OsStr::from_bytes(path.name());
+        let stat = statat(&parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+        let before = Key::of(&stat);
+        match disk_mode(stat.st_mode) {
+            Some(Mode::Symlink) => {
+                let target = readlinkat(&parent, name, Vec::new())?.into_bytes();
+                let after = Key::of(&statat(&parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?);
+                let size = target.len() as u64;
+                let blob = blob_id(&target);
+                let state = FileState { mode: Mode::Symlink, blob, size, content: Content::Kept };
+                let taken = Taken { state, in_tree: blob, bytes: target, key: after, unstable: false };
+                Ok(Some((taken, before == after)))
+            }
+            Some(Mode::Regular | Mode::Executable) => {
+                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                let fd = rustix::fs::openat(&parent, name, flags, FsMode::empty())?;
+                self.read_open(fd, path.name(), before)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn read_open(&self, fd: OwnedFd, name: &[u8], seen: Key) -> std::io::Result<Option<(Taken, bool)>> {
+        let stat = fstat(&fd)?;
+        let before = Key::of(&stat);
+        let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat.st_mode) else {
+            return Ok(None);
+        };
+        let mut file = std::fs::File::from(fd);
+        let (state, in_tree, bytes) = self.content(&mut file, name, before.size, mode)?;
+        let after = Key::of(&fstat(&file)?);
+        let still = seen == before && before == after;
+        Ok(Some((Taken { state, in_tree, bytes, key: after, unstable: false }, still)))
+    }
+
+    fn content(
+        &self,
+        file: &mut std::fs::File,
+        name: &[u8],
+        size: u64,
+        mode: Mode,
+    ) -> std::io::Result<(FileState, BlobId, Vec<u8>)> {
+        if self.withheld.hides_name(name) {
+            let (digest, size) = keyed_digest(file, self.secret)?;
+            let text = placeholder(Content::Withheld, size, &digest);
+            let blob = blob_id(&text);
+            return Ok((FileState { mode, blob, size, content: Content::Withheld }, blob, text));
+        }
+        if size > self.keep_up_to {
+            let blob = blob_id_of_open(file)?;
+            let text = placeholder(Content::TooBig, size, &blob.to_string());
+            return Ok((FileState { mode, blob, size, content: Content::TooBig }, blob_id(&text), text));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
+        file.read_to_end(&mut bytes)?;
+        let blob = blob_id(&bytes);
+        let state = FileState { mode, blob, size: bytes.len() as u64, content: Content::Kept };
+        Ok((state, blob, bytes))
+    }
+}
+
+/// Opens the directory that holds `path`, beneath `top`, following no link.
+pub(crate) fn open_parent(top: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<OwnedFd> {
+    match path.parent() {
+        Some(parent) => open_directory(top, &parent),
+        None => Ok(rustix::io::fcntl_dupfd_cloexec(top, 0)?),
+    }
+}
+
+/// Opens a directory beneath `top`, following no link.
+pub(crate) fn open_directory(top: BorrowedFd<'_>, dir: &RepoPath) -> std::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(top, OsStr::from_bytes(dir.as_bytes()), flags, FsMode::empty(), resolve) {
+        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => open_by_components(top, dir, flags),
+        opened => Ok(opened?),
+    }
+}
+
+fn open_by_components(top: BorrowedFd<'_>, dir: &RepoPath, flags: OFlags) -> std::io::Result<OwnedFd> {
+    let mut at = rustix::io::fcntl_dupfd_cloexec(top, 0)?;
+    for part in dir.as_bytes().split(|&byte| byte == b'/') {
+        at = rustix::fs::openat(&at, OsStr::from_bytes(part), flags, FsMode::empty())?;
+    }
+    Ok(at)
+}
+
+/// Says whether an error only means that nothing of ours stands there.
+pub(crate) fn is_absence(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let code = error.raw_os_error();
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NXIO]
+        .iter()
+        .any(|errno| code == Some(errno.raw_os_error()))
+}
+
+fn blob_id_of_open(file: &std::fs::File) -> std::io::Result<BlobId> {
+    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    blob_id_of_file(&path).map_err(std::io::Error::other)
+}
+
+fn keyed_digest(file: &mut std::fs::File, secret: &[u8; 32]) -> std::io::Result<(String, u64)> {
+    let mut hasher = blake3::Hasher::new_keyed(secret);
+    let size = std::io::copy(file, &mut hasher)?;
+    Ok((hasher.finalize().to_hex()[..32].to_owned(), size))
+}
+
+// ── placeholders ──
+
+const PLACEHOLDER: &str = "hunkgate: content not kept\n";
+
+/// Writes the blob that stands in trees for bytes that are not kept.
+pub(crate) fn placeholder(content: Content, size: u64, digest: &str) -> Vec<u8> {
+    let why = match content {
+        Content::Kept => "kept",
+        Content::Withheld => "withheld",
+        Content::TooBig => "too big",
+        Content::Cap => "the store is full",
+    };
+    format!("{PLACEHOLDER}why: {why}\nsize: {size}\ndigest: {digest}\n").into_bytes()
+}
+
+fn parse_placeholder(text: &[u8]) -> Option<(Content, u64, String)> {
+    let text = std::str::from_utf8(text).ok()?.strip_prefix(PLACEHOLDER)?;
+    let mut lines = text.lines();
+    let content = match lines.next()?.strip_prefix("why: ")? {
+        "withheld" => Content::Withheld,
+        "too big" => Content::TooBig,
+        "the store is full" => Content::Cap,
+        _ => return None,
+    };
+    let size = lines.next()?.strip_prefix("size: ")?.parse().ok()?;
+    Some((content, size, lines.next()?.strip_prefix("digest: ")?.to_owned()))
+}
+
+/// Returns the state of a file of which only its place in a tree is known.
+pub(crate) fn state_from_store(file: &File, objects: &Objects) -> FileState {
+    const LONGEST_PLACEHOLDER: u64 = 200;
+    let size = objects.blob_size(file.blob).unwrap_or(0);
+    let kept = FileState { mode: file.mode, blob: file.blob, size, content: Content::Kept };
+    if size > LONGEST_PLACEHOLDER {
+        return kept;
+    }
+    let parsed = objects.read(&file.blob.0).and_then(|bytes| parse_placeholder(&bytes));
+    match parsed {
+        None => kept,
+        Some((content @ Content::Withheld, size, _)) => FileState { size, content, ..kept },
+        Some((content, size, digest)) => {
+            FileState { size, content, blob: BlobId::parse(&digest).unwrap_or(file.blob), ..kept }
+        }
+    }
+}
