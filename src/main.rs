@@ -18,7 +18,10 @@ fn main() -> ExitCode {
             Err(problem) if machine.is_attended() => machine.complain(&problem),
             Err(problem) => exit(&machine, host::refuse(&problem)),
         },
-        Todo::Ask(request) => machine.ask(&request, &Recorded::at(machine.state())),
+        Todo::Ask(request) => match machine.config() {
+            Ok(config) => machine.ask(&request, &Recorded::at(machine.state(), config)),
+            Err(problem) => machine.complain(&problem),
+        },
         Todo::Doctor { json } => machine.doctor(json),
         Todo::Setup { editor, agent } => machine.setup(editor, &agent),
     }

@@ -87,9 +87,15 @@ impl Blobs for AllBlobs {
 
 impl Effects {
     /// Starts the workers.
-    pub(crate) fn start(place: Place, inbox: Inbox) -> std::io::Result<Self> {
+    ///
+    /// `held` is a session whose lease this process has already.
+    pub(crate) fn start(
+        place: Place,
+        held: Option<(SessionKey, Lease)>,
+        inbox: Inbox,
+    ) -> std::io::Result<Self> {
         let open = Arc::new(Open::default());
-        let opener = Opener { place, open: Arc::clone(&open), inbox: inbox.clone() };
+        let mut opener = Opener { place, held, open: Arc::clone(&open), inbox: inbox.clone() };
         let opener = Worker::start("opener", move |queue| opener.work(queue))?;
         let reckoner = Reckoner::new(inbox.clone());
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
@@ -213,12 +219,13 @@ impl Open {
 /// Opens sessions and roots, away from the relay.
 struct Opener {
     place: Place,
+    held: Option<(SessionKey, Lease)>,
     open: Arc<Open>,
     inbox: Inbox,
 }
 
 impl Opener {
-    fn work(&self, queue: &mut VecDeque<Opening>) {
+    fn work(&mut self, queue: &mut VecDeque<Opening>) {
         let Some(Opening { ask, session, directories }) = queue.pop_front() else { return };
         let refused = Action::OpenRoots { ask, session: session.clone(), directories: directories.clone() };
         let opened = guarded(|| self.open_all(ask, &session, directories)).and_then(|opened| opened);
@@ -228,18 +235,26 @@ impl Opener {
         }
     }
 
-    fn open_all(&self, ask: AskId, session: &SessionKey, directories: Vec<String>) -> Result<Input, String> {
+    fn open_all(
+        &mut self,
+        ask: AskId,
+        session: &SessionKey,
+        directories: Vec<String>,
+    ) -> Result<Input, String> {
         let (history, skips) = self.open_session(session)?;
         let roots = directories.into_iter().map(|directory| self.open_root(directory)).collect();
         Ok(Input::RootsOpened { ask, roots, unrecorded: None, history, skips })
     }
 
     /// Takes the session's lease and opens its ledger. What it held is returned once per process.
-    fn open_session(&self, session: &SessionKey) -> Result<(Vec<Record>, Vec<Skip>), String> {
+    fn open_session(&mut self, session: &SessionKey) -> Result<(Vec<Record>, Vec<Skip>), String> {
         if self.open.sessions().contains_key(session) {
             return Ok((Vec::new(), Vec::new()));
         }
-        let lease = self.take_lease(session)?;
+        let lease = match self.held.take_if(|(held, _)| held == session) {
+            Some((_, lease)) => lease,
+            None => self.take_lease(session)?,
+        };
         let opened = self.place.state.open_session(session, &lease);
         let (journal, replay) = opened.map_err(|error| error.to_string())?;
         self.open.sessions().insert(session.clone(), Held { journal, _lease: lease });

@@ -34,7 +34,7 @@ pub(crate) enum Event {
     /// A person, or a program for a person, asks.
     Asked {
         /// What.
-        asked: Asked,
+        asked: Box<Asked>,
         /// Where the answer goes.
         reply: Sender<Answer>,
     },

@@ -23,8 +23,10 @@
 //! **Not here.** What shall be done (`engine`); journals, objects and worktrees (`store`); arguments and output
 //! (`surface`).
 
+mod ancestry;
 mod child;
 mod clock;
+mod desk;
 mod effects;
 mod event;
 mod fuse;
@@ -36,8 +38,10 @@ mod perform;
 mod recorded;
 mod relay;
 mod rootwork;
+mod rpc;
 mod run;
 mod signal;
+mod socket;
 mod voice;
 mod worker;
 

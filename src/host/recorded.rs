@@ -1,8 +1,11 @@
 //! What is recorded in a state directory, for the surfaces of this process.
 
 use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
-use crate::ledger::{Event, Log, ParentShape, SessionHeader, SessionRowShape};
-use crate::review::{Answer, Ask, Problem, ProblemKind};
+use crate::config::Config;
+use crate::host::ancestry::proxy_above;
+use crate::host::desk;
+use crate::ledger::{Actor, Channel, Event, Log, ParentShape, SessionHeader, SessionRowShape, Who};
+use crate::review::{Answer, Ask, Asked, Problem, ProblemKind};
 use crate::store::{Position, SessionOnDisk, StateDir, StoreError, replay};
 use crate::surface::{Cursor, LogLine, Port};
 use std::fs;
@@ -12,12 +15,13 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Recorded {
     state: Option<PathBuf>,
+    config: Config,
 }
 
 impl Recorded {
     /// Looks into a state directory, which may not exist yet.
-    pub fn at(state: Option<PathBuf>) -> Self {
-        Self { state }
+    pub fn at(state: Option<PathBuf>, config: Config) -> Self {
+        Self { state, config }
     }
 
     /// Opens the state directory, when anything was ever recorded in it.
@@ -46,8 +50,12 @@ impl Port for Recorded {
     }
 
     fn ask(&self, session: &SessionKey, ask: Ask) -> Answer {
-        let _ = (session, ask);
-        Answer::Problem(Problem::new(ProblemKind::Internal, "asks are not carried out by this build"))
+        let actor = Actor { who: Who::Person, channel: Channel::Cli };
+        let asked = Asked { session: session.clone(), actor, may_decide: false, ask };
+        match self.must_open() {
+            Ok(state) => desk::ask(&state, &self.config, asked),
+            Err(problem) => Answer::Problem(problem),
+        }
     }
 
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
@@ -74,6 +82,11 @@ impl Port for Recorded {
 
     fn delete(&self, session: &SessionKey) -> Result<(), Problem> {
         let state = self.must_open()?;
+        let ours = i32::try_from(std::process::id()).unwrap_or_default();
+        if proxy_above(&state, ours).is_some() {
+            let message = "a process that an agent started may not delete a session";
+            return Err(Problem::new(ProblemKind::Conflict, message));
+        }
         if let Some(holder) = state.holder(session) {
             let problem =
                 Problem::new(ProblemKind::Conflict, format!("process {} holds the session", holder.pid));

@@ -16,7 +16,7 @@ use crate::wire::Piece;
 use rustix::process::Signal;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// From the end of the agent's stdin to SIGTERM.
@@ -25,6 +25,8 @@ const EOF_GRACE: Duration = Duration::from_millis(2_500);
 const TERM_GRACE: Duration = Duration::from_secs(2);
 /// How long effects that were started may still answer once the agent is gone, and writers may write.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long a command waits for any one effect: a first look at a large tree is the longest.
+const OFFLINE_PATIENCE: Duration = Duration::from_secs(120);
 /// Asks of other processes are numbered from here, those of the engine from 1.
 const FOREIGN_ASKS: u64 = 1 << 62;
 
@@ -62,15 +64,15 @@ pub(crate) struct Parts {
     /// What is under way.
     pub(crate) gauges: Gauges,
     /// The way to the editor.
-    pub(crate) editor: Writer,
+    pub(crate) editor: Option<Writer>,
     /// The way to the agent; `None` when it could not be started.
     pub(crate) agent: Option<Writer>,
     /// The agent's process.
     pub(crate) pid: AgentPid,
     /// What carries effects out.
     pub(crate) perform: Box<dyn Perform>,
-    /// Our stderr.
-    pub(crate) voice: Voice,
+    /// Our stderr, when it is ours to write to.
+    pub(crate) voice: Option<Voice>,
     /// Our clock.
     pub(crate) clock: Clock,
 }
@@ -84,11 +86,11 @@ pub(crate) struct Relay {
     /// Kept, so that the channel never reports its end.
     _inbox: Inbox,
     gauges: Gauges,
-    editor: Writer,
+    editor: Option<Writer>,
     agent: Option<Writer>,
     pid: AgentPid,
     perform: Box<dyn Perform>,
-    voice: Voice,
+    voice: Option<Voice>,
     end: End,
     asks: BTreeMap<AskId, Sender<Answer>>,
     asked: u64,
@@ -143,14 +145,7 @@ impl Relay {
     /// Relays until the agent is gone and everything is said. Returns the exit code.
     pub(crate) fn run(mut self) -> i32 {
         loop {
-            let event = match self.patience() {
-                None => self.events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(patience) => self.events.recv_timeout(patience),
-            };
-            if let Ok(event) = event {
-                self.take(event);
-            }
-            self.wake();
+            self.turn(Duration::MAX);
             self.climb();
             self.tell_agent_gone();
             self.flush();
@@ -159,6 +154,22 @@ impl Relay {
                 return code;
             }
         }
+    }
+
+    /// Waits for something to happen, and takes it in. False when nothing did for so long.
+    fn turn(&mut self, at_most: Duration) -> bool {
+        let patience = self.patience().unwrap_or(at_most).min(at_most);
+        let event = if patience == Duration::MAX {
+            self.events.recv().ok()
+        } else {
+            self.events.recv_timeout(patience).ok()
+        };
+        let happened = event.is_some() || patience < at_most;
+        if let Some(event) = event {
+            self.take(event);
+        }
+        self.wake();
+        happened
     }
 
     /// How long nothing needs to be done, if nothing happens.
@@ -187,7 +198,7 @@ impl Relay {
                 self.started = self.started.saturating_sub(1);
                 self.step(input);
             }
-            Event::Asked { asked, reply } => self.asked(asked, reply),
+            Event::Asked { asked, reply } => self.asked(*asked, reply),
             Event::Watch(watcher) => self.watchers.push(watcher),
             Event::Signal { name, number } => {
                 self.end.signal.get_or_insert(number);
@@ -278,21 +289,17 @@ impl Relay {
     }
 
     fn push(&mut self, leg: Leg, item: Outgoing) {
-        match leg {
-            Leg::Editor => self.editor.push(item),
-            Leg::Agent => {
-                if let Some(agent) = &mut self.agent {
-                    agent.push(item);
-                }
-            }
+        let writer = match leg {
+            Leg::Editor => &mut self.editor,
+            Leg::Agent => &mut self.agent,
+        };
+        if let Some(writer) = writer {
+            writer.push(item);
         }
     }
 
     fn flush(&mut self) {
-        self.editor.flush();
-        if let Some(agent) = &mut self.agent {
-            agent.flush();
-        }
+        self.editor.iter_mut().chain(&mut self.agent).for_each(Writer::flush);
     }
 
     fn reply(&mut self, ask: AskId, answer: Answer, unsynced: Option<&str>) {
@@ -384,8 +391,58 @@ impl Relay {
 
     fn close(&mut self) {
         self.perform.close();
-        self.editor.wait_written(LAST_WORDS);
-        self.voice.wait_written(LAST_WORDS);
+        if let Some(editor) = &mut self.editor {
+            editor.wait_written(LAST_WORDS);
+        }
+        if let Some(voice) = &self.voice {
+            voice.wait_written(LAST_WORDS);
+        }
+    }
+}
+
+/// An engine with no peers: for a command where no proxy lives.
+#[derive(Debug)]
+pub(crate) struct Offline {
+    /// What the engine is told of itself.
+    pub(crate) setup: Setup,
+    /// Where effects put what they come to.
+    pub(crate) events: (Inbox, Receiver<Event>),
+    /// What carries effects out.
+    pub(crate) perform: Box<dyn Perform>,
+    /// Our clock.
+    pub(crate) clock: Clock,
+}
+
+impl Offline {
+    /// Takes a session up from its journals and answers one ask.
+    pub(crate) fn answer(self, adopt: Input, asked: Asked) -> Answer {
+        let mut relay = Relay::new(Parts {
+            setup: self.setup,
+            events: self.events,
+            gauges: Gauges::new(usize::MAX),
+            editor: None,
+            agent: None,
+            pid: AgentPid::default(),
+            perform: self.perform,
+            voice: None,
+            clock: self.clock,
+        });
+        relay.step(adopt);
+        while relay.started > 0 && relay.turn(OFFLINE_PATIENCE) {}
+        let (reply, answer) = channel();
+        relay.asked(asked, reply);
+        let answer = loop {
+            match answer.try_recv() {
+                Ok(answer) => break answer,
+                Err(_) if relay.turn(OFFLINE_PATIENCE) => {}
+                Err(_) => {
+                    let problem = Problem::new(ProblemKind::Internal, "it was not answered in time");
+                    break Answer::Problem(problem);
+                }
+            }
+        };
+        relay.close();
+        answer
     }
 }
 

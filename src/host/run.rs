@@ -13,6 +13,7 @@ use crate::host::log;
 use crate::host::perform::{Perform, Unrecorded};
 use crate::host::relay::{Gauges, Parts, Relay};
 use crate::host::signal;
+use crate::host::socket::{self, Socket};
 use crate::host::voice::{Voice, start_drain};
 use crate::review::Problem;
 use crate::store::{Settings, StateDir};
@@ -20,7 +21,7 @@ use crate::surface::Launch;
 use anyhow::Context as _;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
 /// Bytes that may be under way to one peer.
@@ -68,15 +69,19 @@ fn relay(
     };
     let gauges = Gauges::new(LIMIT);
     let to_agent = |stdin| Writer::start(Leg::Agent, stdin, gauges.agent.clone(), inbox.clone());
+    let to_editor =
+        Writer::start(Leg::Editor, duplicate(io::stdout())?, gauges.editor.clone(), inbox.clone());
+    let (perform, _socket) = performer(launch, &config, (&proxy, clock), &inbox);
+    let program = launch.agent.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let parts = Parts {
         agent: stdin.map(to_agent).transpose()?,
-        editor: Writer::start(Leg::Editor, duplicate(io::stdout())?, gauges.editor.clone(), inbox.clone())?,
+        editor: Some(to_editor?),
         events: (inbox.clone(), events),
         pid: pid.clone(),
-        perform: performer(launch, &config, (&proxy, clock), &inbox),
-        setup: setup(launch, config, proxy, seed),
+        perform,
+        setup: setup(&program.to_string_lossy(), config, proxy, seed),
         clock,
-        voice: voice.clone(),
+        voice: Some(voice.clone()),
         gauges: gauges.clone(),
     };
     let relay = std::thread::Builder::new().name("relay".into()).spawn(move || Relay::new(parts).run())?;
@@ -128,21 +133,26 @@ fn told(launch: &Launch, not_started: &NotStarted) -> Input {
     }
 }
 
-/// Returns what carries effects out: for real where there is a place to record, else nothing at all, and says so.
+/// Returns what carries effects out: for real where there is a place to record, else nothing at all, and says so. With
+/// it the socket at which the proxy answers, to be kept as long.
 fn performer(
     launch: &Launch,
     config: &Config,
     (proxy, clock): (&ProxyId, Clock),
     inbox: &Inbox,
-) -> Box<dyn Perform> {
-    let recorded = place(launch, config, proxy, clock).and_then(|place| {
-        Effects::start(place, inbox.clone()).map_err(|error| format!("cannot start a thread: {error}"))
+) -> (Box<dyn Perform>, Option<Socket>) {
+    let recorded = place(launch, config, proxy, clock).and_then(|mut place| {
+        let socket = listen(&place, inbox);
+        place.socket = socket.as_ref().map(|socket| socket.path().to_owned());
+        let effects = Effects::start(place, None, inbox.clone());
+        let effects = effects.map_err(|error| format!("cannot start a thread: {error}"))?;
+        Ok((effects, socket))
     });
     match recorded {
-        Ok(recorded) => Box::new(recorded),
+        Ok((effects, socket)) => (Box::new(effects), socket),
         Err(reason) => {
             tracing::warn!("forwarding without recording: {reason}");
-            Box::new(Unrecorded::new(inbox.clone(), reason))
+            (Box::new(Unrecorded::new(inbox.clone(), reason)), None)
         }
     }
 }
@@ -151,6 +161,17 @@ fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Res
     let top = launch.state.clone().ok_or("there is no state directory: set HUNKGATE_STATE_DIR or HOME")?;
     let state = StateDir::open(top).map_err(|error| error.to_string())?;
     Ok(Place { state, settings: settings(config), proxy: proxy.clone(), socket: None, clock })
+}
+
+/// Starts to answer other processes. Without a socket commands have to wait until the proxy has ended, and it says so.
+fn listen(place: &Place, inbox: &Inbox) -> Option<Socket> {
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let runtime = runtime.unwrap_or_else(std::env::temp_dir);
+    let path = place.state.socket_path(&place.proxy, &runtime).map_err(|error| error.to_string());
+    let socket = path.and_then(|path| {
+        socket::listen(&path, place.state.clone(), inbox.clone()).map_err(|error| error.to_string())
+    });
+    socket.inspect_err(|reason| tracing::warn!("commands cannot reach this proxy: {reason}")).ok()
 }
 
 /// Says how roots are captured, as the configuration and the environment have it.
@@ -171,14 +192,13 @@ fn withheld(config: &Config) -> Patterns {
     Patterns::default().and(config.withhold.iter().map(String::as_str))
 }
 
-fn setup(launch: &Launch, config: Config, proxy: ProxyId, seed: String) -> Setup {
-    let program = launch.agent.first().map(std::path::Path::new).and_then(std::path::Path::file_name);
-    let program = program.unwrap_or_default().to_string_lossy().into_owned();
+/// Says who we are.
+pub(crate) fn setup(program: &str, config: Config, proxy: ProxyId, seed: String) -> Setup {
     Setup {
         proxy,
         pid: std::process::id(),
         seed,
-        program,
+        program: program.to_owned(),
         withheld: withheld(&config),
         config,
         parent: std::env::var(child::PARENT).ok(),
@@ -186,7 +206,7 @@ fn setup(launch: &Launch, config: Config, proxy: ProxyId, seed: String) -> Setup
 }
 
 /// Draws eight hex digits that no other run has.
-fn draw_seed() -> anyhow::Result<String> {
+pub(crate) fn draw_seed() -> anyhow::Result<String> {
     let mut bytes = [0; 4];
     getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("cannot draw random bytes: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -7,7 +7,7 @@ use super::port::{Launch, Port};
 use super::setup::{Editor, setup};
 use super::terminal::{Terminal, carry_out};
 use super::text::Style;
-use crate::config::Written;
+use crate::config::{Config, Written};
 use crate::review::{Problem, ProblemKind};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
@@ -49,6 +49,11 @@ impl Machine {
             log_file: wrap.log_file,
             state: self.state(),
         })
+    }
+
+    /// Reads the person's own configuration.
+    pub fn config(&self) -> Result<Config, Problem> {
+        Ok(Config::of(read_config(None)?.as_ref(), None))
     }
 
     /// Carries a request out.

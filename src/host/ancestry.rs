@@ -1,0 +1,65 @@
+//! Whether a process was started by an agent of ours: such a process may not decide (approvals.md §9).
+//!
+//! Not a boundary against a determined process of the same user: one that another daemon starts for it escapes.
+
+use crate::host::kin;
+use crate::store::StateDir;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Returns the proxy above a process, when there is one.
+pub(crate) fn proxy_above(state: &StateDir, pid: i32) -> Option<i32> {
+    let ancestors = kin::ancestors(pid);
+    let holders: BTreeSet<i32> =
+        state.sessions().into_iter().filter_map(|session| i32::try_from(session.live?.pid).ok()).collect();
+    ancestors.into_iter().find(|&above| (holders.contains(&above) || is_ours(above)) && wraps(above))
+}
+
+/// Says whether a process runs this program, also an older build of it that was replaced on disk.
+fn is_ours(pid: i32) -> bool {
+    let link = format!("/proc/{pid}/exe");
+    let same_file = || {
+        let (theirs, ours) = (std::fs::metadata(&link).ok()?, std::fs::metadata("/proc/self/exe").ok()?);
+        Some((theirs.dev(), theirs.ino()) == (ours.dev(), ours.ino()))
+    };
+    let same_name = || {
+        let (theirs, ours) = (std::fs::read_link(&link).ok()?, std::fs::read_link("/proc/self/exe").ok()?);
+        Some(name(&theirs)? == name(&ours)?)
+    };
+    same_file().unwrap_or(false) || same_name().unwrap_or(false)
+}
+
+fn name(exe: &Path) -> Option<&[u8]> {
+    let name = exe.file_name().map(OsStr::as_bytes)?;
+    Some(name.strip_suffix(b" (deleted)").unwrap_or(name))
+}
+
+/// Says whether a process of ours wraps an agent, rather than being a command.
+fn wraps(pid: i32) -> bool {
+    let Ok(line) = std::fs::read(format!("/proc/{pid}/cmdline")) else { return false };
+    line.split(|&byte| byte == 0).skip(1).take_while(|word| *word != b"--").any(|word| {
+        let word: &[u8] = word;
+        word == b"run" || word == b"chain"
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_was_replaced_on_disk_keeps_its_name() {
+        assert_eq!(name(Path::new("/usr/bin/hunkgate (deleted)")), Some(&b"hunkgate"[..]));
+        assert_eq!(name(Path::new("/usr/bin/hunkgate")), Some(&b"hunkgate"[..]));
+    }
+
+    #[test]
+    fn a_test_has_no_proxy_above_it_that_is_this_program() {
+        let ours = i32::try_from(std::process::id()).expect("a pid is positive");
+        assert!(is_ours(ours) || cfg!(not(target_os = "linux")));
+        assert!(!wraps(ours));
+    }
+}

@@ -1,0 +1,201 @@
+//! Asks of other processes: one JSON-RPC object a line over a local socket.
+
+use crate::base::SessionKey;
+use crate::engine::Notice;
+use crate::host::ancestry::proxy_above;
+use crate::host::event::{Event, Inbox};
+use crate::host::rpc::{self, Asking, Call};
+use crate::review::{Answer, Asked, Problem, ProblemKind};
+use crate::store::StateDir;
+use serde_json::{Value, json};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// Bytes of one request.
+const LONGEST: u64 = 16 * 1024 * 1024;
+/// How long an ask may take: a first look at a large tree is the longest.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A socket that is listened on. Its file goes when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Socket(PathBuf);
+
+impl Socket {
+    /// Returns where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Starts to answer at `path`.
+pub(crate) fn listen(path: &Path, state: StateDir, inbox: Inbox) -> io::Result<Socket> {
+    remove_dead(path.parent());
+    let listener = UnixListener::bind(path)?;
+    let socket = Socket(path.to_owned());
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    std::thread::Builder::new().name("socket".into()).spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { continue };
+            let server = Server { state: state.clone(), inbox: inbox.clone() };
+            // A thread that cannot be started costs this connection, which is closed.
+            let _ = std::thread::Builder::new().name("asker".into()).spawn(move || server.serve(&stream));
+        }
+    })?;
+    Ok(socket)
+}
+
+/// Removes the sockets of proxies that were killed.
+fn remove_dead(dir: Option<&Path>) {
+    let Some(entries) = dir.and_then(|dir| std::fs::read_dir(dir).ok()) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let dead = path.extension().is_some_and(|extension| extension == "sock")
+            && UnixStream::connect(&path)
+                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        if dead {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Asks the proxy that listens at `path`.
+pub(crate) fn ask(path: &Path, asked: &Asked) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE + Duration::from_secs(10)))?;
+    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "ask", "params": asked });
+    stream.write_all(format!("{request}\n").as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    let response: Value = serde_json::from_str(&line)?;
+    match response.get("result") {
+        Some(result) => Ok(serde_json::from_value(result.clone())?),
+        None => {
+            let message = response.pointer("/error/message").and_then(Value::as_str);
+            let message = message.unwrap_or("the proxy gave no answer");
+            Ok(Answer::Problem(Problem::new(ProblemKind::Internal, message)))
+        }
+    }
+}
+
+/// One connection.
+struct Server {
+    state: StateDir,
+    inbox: Inbox,
+}
+
+impl Server {
+    fn serve(&self, stream: &UnixStream) {
+        let Some(may_decide) = self.admits(stream) else { return };
+        let mut reader = BufReader::new(stream);
+        let mut line = Vec::new();
+        while let Ok(1..) = reader.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
+            if line.last() != Some(&b'\n') {
+                return;
+            }
+            if self.answer(&line, may_decide, stream).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    }
+
+    /// Looks at who is there: `None` for another user, else whether it may decide.
+    fn admits(&self, stream: &UnixStream) -> Option<bool> {
+        let peer = peer_of(stream)?;
+        if peer.0 != rustix::process::getuid().as_raw() {
+            return None;
+        }
+        Some(peer.1.is_none_or(|pid| proxy_above(&self.state, pid).is_none()))
+    }
+
+    fn answer(&self, line: &[u8], may_decide: bool, mut stream: &UnixStream) -> io::Result<()> {
+        let (id, call) = rpc::read(line);
+        let outcome = match call {
+            Ok(Call::Watch) => {
+                writeln!(stream, "{}", rpc::result(&id, &json!({})))?;
+                return self.watch(stream);
+            }
+            Ok(Call::Ask(mut asked)) => {
+                asked.may_decide = may_decide;
+                Ok(serde_json::to_value(self.put(*asked))?)
+            }
+            Ok(Call::Review(asking)) => self.review(&asking, may_decide),
+            Err(problem) => Err(problem),
+        };
+        let response = match outcome {
+            Ok(result) => rpc::result(&id, &result),
+            Err(problem) => rpc::error(&id, &problem),
+        };
+        writeln!(stream, "{response}")
+    }
+
+    fn review(&self, asking: &Asking, may_decide: bool) -> Result<Value, Problem> {
+        let session = self.session(&asking.session_id)?;
+        let answer = self.put(asking.asked(session, may_decide)?);
+        asking.result(answer)
+    }
+
+    /// Finds the session of a raw id, of those that this process holds.
+    fn session(&self, id: &str) -> Result<SessionKey, Problem> {
+        let ours = std::process::id();
+        let held = self
+            .state
+            .sessions()
+            .into_iter()
+            .filter(|session| session.live.as_ref().is_some_and(|holder| holder.pid == ours));
+        held.into_iter()
+            .find(|session| {
+                session.key.as_str() == id
+                    || session.header.as_ref().is_ok_and(|header| header.session.as_str() == id)
+            })
+            .map(|session| session.key)
+            .ok_or_else(|| Problem::new(ProblemKind::User, format!("this proxy holds no session {id}")))
+    }
+
+    fn put(&self, asked: Asked) -> Answer {
+        let (reply, answer) = channel();
+        self.inbox.put(Event::Asked { asked: Box::new(asked), reply });
+        answer.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+            Answer::Problem(Problem::new(ProblemKind::Internal, "the proxy did not answer in time"))
+        })
+    }
+
+    /// Tells what moves until the other side goes away.
+    fn watch(&self, mut stream: &UnixStream) -> io::Result<()> {
+        let (watcher, notices) = channel();
+        self.inbox.put(Event::Watch(watcher));
+        for Notice::ReviewChanged { session, reason } in notices {
+            let id = self.state.sessions().into_iter().find(|known| known.key == session);
+            let id = id.and_then(|known| known.header.ok()).map(|header| header.session);
+            let params = json!({ "session_id": id, "session": session, "reason": reason });
+            writeln!(
+                stream,
+                "{}",
+                json!({ "jsonrpc": "2.0", "method": "review_changed", "params": params })
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the user and, where the system tells it, the process at the other end.
+#[cfg(target_os = "linux")]
+fn peer_of(stream: &UnixStream) -> Option<(u32, Option<i32>)> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    Some((peer.uid.as_raw(), Some(peer.pid.as_raw_nonzero().get())))
+}
+
+/// The directory is its owner's only; who of them it is cannot be told here.
+#[cfg(not(target_os = "linux"))]
+fn peer_of(_stream: &UnixStream) -> Option<(u32, Option<i32>)> {
+    Some((rustix::process::getuid().as_raw(), None))
+}
