@@ -14,9 +14,14 @@ fn main() -> ExitCode {
     match invocation.todo {
         Todo::Run(wrap) => match machine.launch(wrap) {
             Ok(launch) => exit(&machine, host::run(&launch)),
-            // An editor is told in its own language; a person at a terminal in words.
-            Err(problem) if machine.is_attended() => machine.complain(&problem),
-            Err(problem) => exit(&machine, host::refuse(&problem)),
+            Err(problem) => {
+                let code = machine.complain(&problem);
+                // An editor is told in its own language as well.
+                if !machine.is_attended() && host::refuse(&problem).is_err() {
+                    return ExitCode::from(5);
+                }
+                code
+            }
         },
         Todo::Ask(request) => match machine.config() {
             Ok(config) => machine.ask(&request, &Recorded::at(machine.state(), config)),

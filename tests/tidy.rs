@@ -259,7 +259,7 @@ fn group_heads(group: &str) -> Vec<String> {
 }
 
 fn foreigners(map: &Map, file: &str, source: &str) -> Vec<String> {
-    let code = code(source);
+    let code = code(before_tests(source));
     let place = file.trim_start_matches("src/").trim_end_matches(".rs");
     let may = |places: &BTreeSet<String>| {
         places.iter().any(|allowed| place == allowed || room(file) == Some(allowed))

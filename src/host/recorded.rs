@@ -4,7 +4,7 @@ use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::Config;
 use crate::host::ancestry::proxy_above;
 use crate::host::desk;
-use crate::ledger::{Actor, Channel, Event, Log, ParentShape, SessionHeader, SessionRowShape, Who};
+use crate::ledger::{Actor, Channel, Event, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who};
 use crate::review::{Answer, Ask, Asked, Problem, ProblemKind};
 use crate::store::{Position, SessionOnDisk, StateDir, StoreError, replay};
 use crate::surface::{Cursor, LogLine, Port};
@@ -98,11 +98,7 @@ impl Port for Recorded {
 
 fn row(state: &StateDir, session: SessionOnDisk) -> SessionRowShape {
     let records = state.read_session(&session.key).map(|replay| replay.records).unwrap_or_default();
-    let turns = records.iter().filter_map(|record| match &record.event {
-        Event::TurnStarted { turn } => Some(*turn),
-        _ => None,
-    });
-    let last_turn: Option<TurnNo> = turns.max();
+    let last_turn: Option<TurnNo> = records.iter().filter_map(turn_started).max();
     let header = session.header.unwrap_or_else(|why| unreadable(&session.key, &why));
     let parent = header
         .parent
@@ -121,6 +117,10 @@ fn row(state: &StateDir, session: SessionOnDisk) -> SessionRowShape {
         parent,
         children: Vec::new(),
     }
+}
+
+fn turn_started(record: &Record) -> Option<TurnNo> {
+    if let Event::TurnStarted { turn } = &record.event { Some(*turn) } else { None }
 }
 
 /// Stands in for a header that is damaged: the session is listed under its name on disk.

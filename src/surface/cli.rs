@@ -212,8 +212,11 @@ enum Command {
 }
 
 const DECIDING: &str = "\
-Exit codes: 0 done, or queued until the running turn ends · 1 nothing to decide · 2 unknown or ambiguous id
-            3 something was refused (stale, mixed, contested, not the agent's); the rest was done";
+Exit codes:
+  0  done, or queued until the running turn ends
+  1  nothing to decide
+  2  unknown or ambiguous id
+  3  something was refused (stale, mixed, contested, not the agent's); the rest was done";
 
 #[derive(Args)]
 struct Wrapping {
@@ -552,10 +555,10 @@ mod tests {
     }
 
     fn ask(line: &str) -> Ask {
-        match parsed(line) {
-            Todo::Ask(Request { what: What::Plain(ask), .. }) => ask,
-            other => panic!("{other:?}"),
-        }
+        let Todo::Ask(Request { what: What::Plain(ask), .. }) = parsed(line) else {
+            panic!("{line} asks nothing")
+        };
+        ask
     }
 
     #[test]

@@ -80,10 +80,12 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
         What::Plain(_) | What::Hunks { .. } | What::Rebase { .. } | What::Log { .. } | What::Watch => {}
     }
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
+    let line = Line { row, port, json: request.json };
     match &request.what {
-        What::Log { follow } => follow_log(row, *follow, request.json, port, terminal),
-        What::Watch => watch(row, request.json, port, terminal),
-        What::Rebase { root, agreed } => rebase(row, root.as_deref(), *agreed, request, port, terminal),
+        What::Log { follow: false } => line.log(&mut Cursor::new(), terminal).map(|()| 0),
+        What::Log { follow: true } => line.follow(terminal),
+        What::Watch => line.watch(terminal),
+        What::Rebase { root, agreed } => line.rebase(root.as_deref(), *agreed, terminal),
         What::Hunks { paths, exit_code } => {
             let paths = paths.iter().map(|path| located(path, row, &terminal.cwd)).collect();
             let answer = port.ask(&row.key, Ask::Hunks { paths });
@@ -112,83 +114,65 @@ fn delete(
     Ok(0)
 }
 
-fn rebase(
-    row: &SessionRowShape,
-    root: Option<&str>,
-    agreed: bool,
-    request: &Request,
-    port: &dyn Port,
-    terminal: &mut Terminal<'_>,
-) -> Result<u8, Failure> {
-    let question =
-        "Everything that differs now leaves the queue, undecided or not. Take the worktree as the new base?";
-    let agreed = agreed
-        || match (terminal.confirm)(question) {
-            Some(answer) => answer,
-            None => {
-                let problem = Problem::new(
-                    ProblemKind::User,
-                    "a new base wants a person's word, and there is no terminal",
-                );
-                return Err(problem.hint("say --yes").into());
-            }
+/// A line to one session.
+struct Line<'l> {
+    row: &'l SessionRowShape,
+    port: &'l dyn Port,
+    json: bool,
+}
+
+impl Line<'_> {
+    /// Takes a new base, once a person agreed.
+    fn rebase(&self, root: Option<&str>, agreed: bool, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
+        let question = "Everything that differs now leaves the queue, undecided or not. Take the worktree as the new base?";
+        let refused = || {
+            Problem::new(ProblemKind::User, "a new base wants a person's word, and there is no terminal")
+                .hint("say --yes")
         };
-    if !agreed {
-        return Ok(1);
+        if !agreed && !(terminal.confirm)(question).ok_or_else(refused)? {
+            return Ok(1);
+        }
+        let root = root.map(|root| located(root, self.row, &terminal.cwd));
+        let answer = self.port.ask(&self.row.key, Ask::Rebase { root });
+        Ok(terminal.show(self.row, &answer, self.json)?)
     }
-    let root = root.map(|root| located(root, row, &terminal.cwd));
-    let answer = port.ask(&row.key, Ask::Rebase { root });
-    Ok(terminal.show(row, &answer, request.json)?)
-}
 
-fn follow_log(
-    row: &SessionRowShape,
-    follow: bool,
-    json: bool,
-    port: &dyn Port,
-    terminal: &mut Terminal<'_>,
-) -> Result<u8, Failure> {
-    let mut cursor = Cursor::new();
-    loop {
-        for line in port.log(&row.key, &mut cursor)? {
-            let text = if json { raw(&line) } else { text::log_line(&terminal.out_style, &line) };
+    /// Writes the journal from the cursor on.
+    fn log(&self, cursor: &mut Cursor, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+        for line in self.port.log(&self.row.key, cursor)? {
+            let text = if self.json { raw(&line) } else { text::log_line(&terminal.out_style, &line) };
             terminal.out.write_all(text.as_bytes())?;
         }
-        terminal.out.flush()?;
-        if !follow {
-            return Ok(0);
-        }
-        std::thread::sleep(FOLLOW);
+        Ok(terminal.out.flush()?)
     }
-}
 
-/// Follows the journal and says what moves the queue, from now on.
-fn watch(
-    row: &SessionRowShape,
-    json: bool,
-    port: &dyn Port,
-    terminal: &mut Terminal<'_>,
-) -> Result<u8, Failure> {
-    let mut cursor = Cursor::new();
-    port.log(&row.key, &mut cursor)?;
-    loop {
-        for line in port.log(&row.key, &mut cursor)? {
-            let Some(reason) = line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event))
-            else {
-                continue;
-            };
-            let text = if json {
-                format!(
-                    "{}\n",
-                    json!({ "event": "review_changed", "session_id": row.session_id, "reason": reason })
-                )
-            } else {
-                text::log_line(&terminal.out_style, &line)
-            };
-            terminal.out.write_all(text.as_bytes())?;
+    fn follow(&self, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
+        let mut cursor = Cursor::new();
+        loop {
+            self.log(&mut cursor, terminal)?;
+            std::thread::sleep(FOLLOW);
         }
-        terminal.out.flush()?;
-        std::thread::sleep(FOLLOW);
+    }
+
+    /// Says what moves the queue, from now on.
+    fn watch(&self, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
+        let mut cursor = Cursor::new();
+        self.port.log(&self.row.key, &mut cursor)?;
+        loop {
+            for line in self.port.log(&self.row.key, &mut cursor)? {
+                let reason = line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event));
+                let Some(reason) = reason else { continue };
+                let text = if self.json {
+                    let event = json!({ "event": "review_changed", "session_id": self.row.session_id, "reason": reason });
+                    format!("{event}\n")
+                } else {
+                    text::log_line(&terminal.out_style, &line)
+                };
+                terminal.out.write_all(text.as_bytes())?;
+            }
+            terminal.out.flush()?;
+            std::thread::sleep(FOLLOW);
+        }
     }
 }
 
