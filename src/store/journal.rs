@@ -291,18 +291,39 @@ fn check_crc(line: &[u8]) -> Result<(), String> {
 
 // ── what was lost ──
 
-/// Grades a line that cannot be read by what it was, where its kind is still legible.
+/// Grades a line that cannot be read by what it was, where its kind is still legible. The worst kind in it counts.
 fn graded(line: &[u8], log: &Log) -> Loss {
-    let kind = legible_kind(line);
-    match (log, kind) {
-        (Log::Session(_), Some(kind)) if INFORMATIONAL.contains(&kind) => Loss::Informational,
-        (Log::Session(_), Some("base_taken" | "rebased")) => {
-            legible_root(line).map_or(Loss::Session, Loss::Root)
-        }
-        (Log::Session(_), _) => Loss::Session,
-        (Log::Root(root), _) => Loss::Root(root.clone()),
+    if is_unfinished(line) {
+        return Loss::Informational;
+    }
+    let session = match log {
+        Log::Root(root) => return Loss::Root(root.clone()),
+        Log::Session(_) => Loss::Session,
+    };
+    let kinds: Vec<_> = texts_after(line, br#""kind":""#).collect();
+    if kinds.is_empty() || kinds.iter().any(|kind| !is_harmless(kind)) {
+        return session;
+    }
+    match (kinds.iter().any(|kind| BASES.contains(kind)), legible_root(line)) {
+        (true, Some(root)) => Loss::Root(root),
+        (true, None) => session,
+        (false, _) => Loss::Informational,
     }
 }
+
+fn is_harmless(kind: &str) -> bool {
+    INFORMATIONAL.contains(&kind) || BASES.contains(&kind)
+}
+
+/// An append that never ended: nothing was told that it had happened. A whole record has its checksum at its end.
+fn is_unfinished(line: &[u8]) -> bool {
+    let near_the_end = &line[line.len().saturating_sub(CRC_TAIL + 4)..];
+    let cut_short = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err_and(|error| error.is_eof());
+    cut_short && memchr::memmem::find(near_the_end, br#""crc":"#).is_none()
+}
+
+/// Kinds whose loss costs the base of one root.
+const BASES: &[&str] = &["base_taken", "rebased"];
 
 /// Kinds of a session's ledger whose loss degrades nothing.
 const INFORMATIONAL: &[&str] = &[
@@ -325,22 +346,202 @@ const INFORMATIONAL: &[&str] = &[
     "session_closed",
 ];
 
-fn legible_kind(line: &[u8]) -> Option<&str> {
-    text_after(line, br#""kind":""#)
-}
-
 fn legible_root(line: &[u8]) -> Option<RootId> {
-    let text = text_after(line, br#""root":""#)?;
-    (text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(|| RootId::new(text))
+    let mut texts = texts_after(line, br#""root":""#);
+    let text = texts.find(|text| text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+    Some(RootId::new(text))
 }
 
-fn text_after<'a>(line: &'a [u8], mark: &[u8]) -> Option<&'a str> {
-    let at = memchr::memmem::find(line, mark)? + mark.len();
-    let end = memchr::memchr(b'"', &line[at..])?;
-    std::str::from_utf8(&line[at..at + end]).ok()
+/// Returns the strings that follow each `mark`.
+fn texts_after<'a>(line: &'a [u8], mark: &'static [u8]) -> impl Iterator<Item = &'a str> {
+    memchr::memmem::find_iter(line, mark).filter_map(move |at| {
+        let rest = &line[at + mark.len()..];
+        std::str::from_utf8(&rest[..memchr::memchr(b'"', rest)?]).ok()
+    })
 }
 
 fn open_append(path: &Path) -> Result<File, StoreError> {
     let opened = std::fs::OpenOptions::new().append(true).open(path);
     opened.map_err(|error| StoreError::io("open", path, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{ProxyId, SessionKey, TurnNo};
+    use crate::ledger::{Actor, Channel, Who};
+    use proptest::prelude::*;
+
+    fn log() -> Log {
+        Log::Session(SessionKey::new("k"))
+    }
+
+    fn sample(n: u32) -> Record {
+        let event = match n % 5 {
+            0 => Event::TurnStarted { turn: TurnNo(n) },
+            1 => {
+                Event::Noticed { topic: "a\"b".to_owned(), path: None, text: "line\nbreak \u{e9}".to_owned() }
+            }
+            2 => Event::ModeChanged { mode: format!("m{n}") },
+            3 => Event::CommentResolved {
+                comment: crate::base::CommentId::new("c"),
+                actor: Actor { who: Who::Person, channel: Channel::Cli },
+            },
+            _ => Event::SessionResumed { proxy: ProxyId::new("p") },
+        };
+        Record { at: WallNs(i64::from(n) * 1_000), event }
+    }
+
+    fn journal(dir: &Path, records: u32) -> (PathBuf, Vec<Record>) {
+        let path = dir.join("j/ledger.jsonl");
+        let records: Vec<_> = (0..records).map(sample).collect();
+        let (mut journal, _) = Journal::open(&path, &log()).unwrap();
+        journal.append_all(&records[..2], Durability::Written).unwrap();
+        for record in &records[2..] {
+            journal.append(record, Durability::Synced).unwrap();
+        }
+        (path, records)
+    }
+
+    #[test]
+    fn a_line_is_what_the_page_says() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, _) = journal(dir.path(), 2);
+        let text = std::fs::read_to_string(path).unwrap();
+        let first = text.lines().next().unwrap();
+        let covered = r#"{"v":1,"seq":0,"at":0,"kind":"turn_started","data":{"turn":0}"#;
+        assert_eq!(first, format!(r#"{covered},"crc":"{:08x}"}}"#, crc32fast::hash(covered.as_bytes())));
+    }
+
+    #[test]
+    fn a_journal_cut_anywhere_replays_the_whole_records_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, records) = journal(dir.path(), 6);
+        let whole = std::fs::read(&path).unwrap();
+        for cut in 0..=whole.len() {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let complete = whole[..cut].iter().filter(|byte| **byte == b'\n').count();
+            let (mut journal, replay) = Journal::open(&path, &log()).unwrap();
+            assert_eq!(replay.records, records[..complete], "cut at {cut}");
+            assert_eq!(replay.skips, []);
+            journal.append(&sample(9), Durability::Written).unwrap();
+            let after = read_journal(&path, &log()).unwrap();
+            assert_eq!(after.records.last(), Some(&sample(9)), "cut at {cut}");
+            assert!(after.skips.iter().all(|skip| skip.loss == Loss::Informational), "{:?}", after.skips);
+            assert!(after.records.len() + after.skips.len() <= complete + 2);
+            assert!(after.records.starts_with(&records[..complete]));
+        }
+    }
+
+    #[test]
+    fn a_flipped_byte_is_detected_or_harmless() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, records) = journal(dir.path(), 5);
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            for flip in [1_u8, 4, 0x20, 0x80, b'\n' ^ whole[at]] {
+                let mut damaged = whole.clone();
+                damaged[at] ^= flip;
+                let found = replay(&damaged, &log(), Position::default());
+                let known = found.records.iter().all(|record| records.contains(record));
+                assert!(known, "byte {at} flipped by {flip}: a record that was never written");
+                let noticed = !found.skips.is_empty() || !found.unknown.is_empty() || at + 1 == whole.len();
+                assert!(noticed || found.records == records, "byte {at} flipped by {flip}: silently lost");
+                assert!(found.records.len() + 2 >= records.len(), "byte {at} flipped by {flip}");
+            }
+        }
+    }
+
+    #[test]
+    fn loss_is_graded_by_what_is_still_legible() {
+        let root = "0123456789abcdef0123456789abcdef";
+        let grade = |line: &str| graded(line.as_bytes(), &log());
+        assert_eq!(grade(r#"{"v":1,"kind":"commented","data":{},"crc":"00000000"}"#), Loss::Informational);
+        assert_eq!(grade(r#"{"v":1,"kind":"session_opened","data":{},"crc":"00000000"}"#), Loss::Session);
+        assert_eq!(grade(r#"{"v":1,"kixd":"commented","data":{},"crc":"00000000"}"#), Loss::Session);
+        let base = format!(r#"{{"v":1,"kind":"base_taken","data":{{"root":"{root}"}},"crc":"00000000"}}"#);
+        assert_eq!(grade(&base), Loss::Root(RootId::new(root)));
+        let glued = r#"{"v":1,"kind":"commented"}X{"v":1,"kind":"session_opened","crc":"00000000"}"#;
+        assert_eq!(grade(glued), Loss::Session);
+        assert_eq!(grade(r#"{"v":1,"kind":"session_op"#), Loss::Informational);
+        let chain = Log::Root(RootId::new(root));
+        let loss = graded(br#"{"v":1,"kind":"observed","data":{},"crc":"00000000"}"#, &chain);
+        assert_eq!(loss, Loss::Root(RootId::new(root)));
+    }
+
+    #[test]
+    fn what_is_not_known_is_kept_and_counted() {
+        let line = |text: &str| format!(r#"{text},"crc":"{:08x}"}}"#, crc32fast::hash(text.as_bytes()));
+        let kind = line(r#"{"v":1,"seq":0,"at":5,"kind":"from_tomorrow","data":{"x":1}"#);
+        let version = line(r#"{"v":2,"seq":1,"at":5,"kind":"turn_started","data":{"turn":1}"#);
+        let text = format!("{kind}\n{version}\n");
+        let found = replay(text.as_bytes(), &log(), Position::default());
+        let kept: Vec<_> = found.unknown.iter().map(|line| (line.line, &line.text)).collect();
+        assert_eq!(kept, [(1, &kind), (2, &version)]);
+        assert_eq!((found.records.len(), found.skips.len()), (0, 0));
+        assert_eq!(found.end.next_seq, 2);
+    }
+
+    #[test]
+    fn a_tail_is_read_from_where_the_last_reading_stopped() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, records) = journal(dir.path(), 4);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 10]).unwrap();
+        let first = read_journal(&path, &log()).unwrap();
+        assert_eq!(first.records, records[..3]);
+        std::fs::write(&path, &whole).unwrap();
+        let second = read_journal_from(&path, &log(), first.end).unwrap();
+        assert_eq!(second.records, records[3..]);
+        assert_eq!(second.end.offset, whole.len() as u64);
+    }
+
+    /// A disk with room for so many bytes.
+    #[derive(Debug)]
+    struct FullDisk<'a> {
+        room: usize,
+        written: &'a mut Vec<u8>,
+    }
+
+    impl Write for FullDisk<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let n = bytes.len().min(self.room);
+            self.room -= n;
+            self.written.extend_from_slice(&bytes[..n]);
+            if n == 0 { Err(std::io::ErrorKind::StorageFull.into()) } else { Ok(n) }
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Sink for FullDisk<'_> {
+        fn sync(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_full_disk_costs_only_what_did_not_fit(room in 0_usize..400) {
+            let mut written = Vec::new();
+            let mut kept = Vec::new();
+            let sink = FullDisk { room, written: &mut written };
+            let mut journal = Journal::over(sink, Path::new("j"), Position::default());
+            for n in 0..6 {
+                match journal.append(&sample(n), Durability::Written) {
+                    Ok(()) => kept.push(sample(n)),
+                    Err(error) => {
+                        prop_assert!(error.is_full());
+                        journal.sink.room = 1_000;
+                    }
+                }
+            }
+            let found = replay(&written, &log(), Position::default());
+            let mut left = found.records.iter();
+            prop_assert!(kept.iter().all(|record| left.any(|found| found == record)));
+            prop_assert!(found.skips.len() <= 1);
+        }
+    }
 }
