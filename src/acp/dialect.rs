@@ -281,10 +281,8 @@ mod tests {
         let state = |more: Value| {
             let mut state = json!({ "sessionUpdate": "state_update" });
             state.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-            match update(Dialect::V2, &state) {
-                Fact::State { state, .. } => state,
-                fact => panic!("{fact:?}"),
-            }
+            let Fact::State { state, .. } = update(Dialect::V2, &state) else { panic!("a state") };
+            state
         };
         assert_eq!(state(json!({ "state": "running", "background": [{}] })), TurnState::Running);
         assert_eq!(state(json!({ "state": "requires_action" })), TurnState::RequiresAction);

@@ -298,6 +298,7 @@ impl Apply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn fragment(old: &str, new: &str) -> Said {
         Said::Fragment { old: old.into(), new: new.into() }
@@ -353,6 +354,32 @@ mod tests {
                 file("c.txt", vec![Said::Delete]),
             ]
         );
+    }
+
+    proptest! {
+        #[test]
+        fn the_fragments_of_a_diff_are_parts_of_both_texts(
+            old in proptest::collection::vec("[ab-]{0,2}", 0..14), new in proptest::collection::vec("[ab-]{0,2}", 0..14),
+            old_end in any::<bool>(), new_end in any::<bool>(),
+        ) {
+            let text = |lines: &[String], end: bool| lines.join("\n") + if end && !lines.is_empty() { "\n" } else { "" };
+            let (old, new) = (text(&old, old_end), text(&new, new_end));
+            let diff = similar::TextDiff::from_lines(&old, &new);
+            let patch = diff.unified_diff().context_radius(1).header("a/f", "b/f").to_string();
+            let says: Vec<Said> = unified(&patch).into_iter().flat_map(|it| it.says).collect();
+            prop_assert_eq!(says.is_empty(), old == new, "{}", patch);
+            for said in says {
+                match said {
+                    Said::Fragment { old: before, new: after } => {
+                        prop_assert!(old.contains(&before) && new.contains(&after), "{:?} {:?} of {}", before, after, patch);
+                    }
+                    Said::Whole { old: None, new: after } => prop_assert_eq!(("", &after), (old.as_str(), &new)),
+                    Said::Location | Said::Whole { .. } | Said::Diff { .. } | Said::Delete | Said::Move { .. } => {
+                        prop_assert!(false, "{:?} of {}", said, patch);
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -303,17 +303,17 @@ impl<'a> Scan<'a> {
 
     fn container(&mut self) -> Option<Raw<'a>> {
         let (bytes, start) = (self.text.as_bytes(), self.at);
-        let mut depth = 0usize;
-        let mut at = start;
+        let (mut at, mut depth) = (start, 0usize);
         loop {
-            match bytes.get(at)? {
-                b'"' => {
+            // Everything between structure and strings is stepped over unlooked.
+            at += bytes.get(at..)?.iter().position(|&byte| STRUCTURE[usize::from(byte)] != 0)?;
+            match STRUCTURE[usize::from(bytes[at])] {
+                OPENS => depth += 1,
+                CLOSES => depth -= 1,
+                _ => {
                     at = string_end(bytes, at + 1)?;
                     continue;
                 }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth -= 1,
-                _ => {}
             }
             at += 1;
             if depth == 0 {
@@ -334,6 +334,21 @@ impl<'a> Scan<'a> {
         (number || matches!(token, "true" | "false" | "null")).then_some(Raw(token))
     }
 }
+
+const OPENS: u8 = 1;
+const CLOSES: u8 = 2;
+const QUOTES: u8 = 3;
+
+/// The bytes that decide where a container ends.
+const STRUCTURE: [u8; 256] = {
+    let mut table = [0; 256];
+    table[b'{' as usize] = OPENS;
+    table[b'[' as usize] = OPENS;
+    table[b'}' as usize] = CLOSES;
+    table[b']' as usize] = CLOSES;
+    table[b'"' as usize] = QUOTES;
+    table
+};
 
 /// Returns where the string ends whose first byte after the quote is at `at`, beyond its closing quote.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
