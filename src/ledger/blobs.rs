@@ -14,4 +14,10 @@ pub trait Blobs {
         let _ = (tree, path);
         None
     }
+
+    /// Returns the blob that the commit `head` (hex) holds at `path`: for the label `vcs`.
+    fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
+        let _ = (head, path);
+        None
+    }
 }

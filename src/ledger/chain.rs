@@ -135,6 +135,16 @@ impl Chain {
         self.windows.values().map(Arc::as_ref)
     }
 
+    /// Returns every window as it is shared: one that changes is another allocation.
+    pub fn shared_windows(&self) -> impl ExactSizeIterator<Item = &Arc<Window>> {
+        self.windows.values()
+    }
+
+    /// Returns every claim as it is shared, in the order in which they were received.
+    pub fn shared_claims(&self) -> &[Arc<Claim>] {
+        &self.claims
+    }
+
     /// Returns a window.
     pub fn window(&self, id: &WindowId) -> Option<&Window> {
         self.windows.get(id).map(Arc::as_ref)

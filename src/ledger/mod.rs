@@ -11,21 +11,37 @@
 //!
 //! **Not here.** Reading or writing files and journals (`store`); deciding what to ask or tell the agent (`review`).
 
+mod anchor;
+mod attribution;
+mod blame;
 mod blobs;
+mod carry;
 mod chain;
 mod claim;
 mod comment;
+mod content;
 mod decision;
 mod decisions;
+mod draft;
 mod event;
+mod explain;
 mod fold;
+mod history;
+mod hunk;
+mod kin;
+mod listing;
+mod locate;
+mod moment;
 mod observation;
 mod session;
 mod shape;
 mod shaping;
+mod study;
+mod suspect;
 mod view;
 mod window;
 
+pub use blame::blame;
 pub use blobs::Blobs;
 pub use chain::{Chain, PlacedGap, Presence};
 pub use claim::{Claim, ClaimBody, ClaimText, Source};
@@ -39,6 +55,10 @@ pub use event::{
     Actor, Channel, Event, Log, RECORD_VERSION, Record, RootHeader, RootKind, SessionHeader, Who,
 };
 pub use fold::{Ledger, loss_of};
+pub use hunk::{EntrySide, entry_id, fingerprint, hunk_id, shown_digest};
+pub use kin::Kin;
+pub use listing::listing;
+pub use locate::{LocateError, Located, locate};
 pub use observation::{Change, Content, FileState, Flags, Gap, Mode, Observation, Why};
 pub use session::{
     Base, CommentRow, NoteRow, NoteState, NoticeRow, PendingReject, PermissionRow, SessionLedger, TurnRow,
@@ -50,6 +70,7 @@ pub use shape::{
     ShownShape, StatusShape, SupersededShape,
 };
 pub use shaping::{last_line, path_text, readable};
+pub use study::Cache;
 pub use view::{
     AuthorLines, BlameLine, CallKey, CallRow, CommentView, Credit, Entry, Grade, Hunk, Listing, Loss,
     OtherSession, RootRow, Side, Skip,

@@ -87,7 +87,7 @@ pub struct Listing {
     pub session_id: String,
     /// Hunks and entries, by root, path, base position.
     pub hunks: Vec<Hunk>,
-    /// Calls whose lines are all gone.
+    /// Calls of this session and its children that changed something of which nothing is left.
     pub superseded: Vec<CallRow>,
     /// Comments, carried to where their lines are now.
     pub comments: Vec<CommentView>,
@@ -95,6 +95,8 @@ pub struct Listing {
     pub degraded: Vec<RootRow>,
     /// What replay had to skip.
     pub skips: Vec<Skip>,
+    /// Hunks and entries that are rejected and gone: history, not part of the composed diff. Ranges are those that were shown.
+    pub rejected: Vec<Hunk>,
     /// Rejects that wait for the turn's end.
     pub reject_pending: Vec<(CommandId, Vec<HunkId>)>,
 }
@@ -113,6 +115,8 @@ pub struct Hunk {
     pub root_path: String,
     /// The path beneath it.
     pub path: RepoPath,
+    /// Where it was renamed from, for the entry and the content hunks of a renamed path: the base stood there.
+    pub old_path: Option<RepoPath>,
     /// What kind of change it is.
     pub entry: Entry,
     /// Lines of the base.
@@ -125,6 +129,8 @@ pub struct Hunk {
     pub before: Vec<u8>,
     /// Exact bytes of the current lines.
     pub after: Vec<u8>,
+    /// What a reject puts in the place of `current_bytes`: `before`, with the line endings that the file has now.
+    pub restore: Vec<u8>,
     /// The path's base.
     pub base: Option<FileState>,
     /// The path now.
@@ -158,6 +164,46 @@ pub struct Hunk {
 }
 
 impl Hunk {
+    /// Makes an item of which only its name is known.
+    pub(super) fn bare(root: &RootId, path: &RepoPath, (id, digest): (HunkId, Digest)) -> Self {
+        let nowhere = LineRange { start: 1, end: 1 };
+        Self {
+            id,
+            digest,
+            root: root.clone(),
+            root_path: String::new(),
+            path: path.clone(),
+            old_path: None,
+            entry: Entry::Text,
+            base_range: nowhere,
+            current_range: nowhere,
+            current_bytes: 0..0,
+            before: Vec::new(),
+            after: Vec::new(),
+            restore: Vec::new(),
+            base: None,
+            current: None,
+            calls: Vec::new(),
+            author_lines: Vec::new(),
+            grade: Grade::External,
+            grades: BTreeMap::new(),
+            candidates: Vec::new(),
+            sessions: Vec::new(),
+            turn: None,
+            vcs: false,
+            mixed: false,
+            state: ReviewState::Unreviewed,
+            reapplied: false,
+            reject_pending: false,
+            locked: None,
+        }
+    }
+
+    /// Names the root for people.
+    pub(super) fn at(self, root_path: String) -> Self {
+        Self { root_path, ..self }
+    }
+
     /// Says whether it is owed: it carries a call of this session and nobody decided.
     pub fn is_owed(&self) -> bool {
         self.state == ReviewState::Unreviewed && !self.calls.is_empty()

@@ -1,0 +1,264 @@
+//! Facts to credit: who changed a path in one step of the chain, and on what evidence (ledger.md §4).
+//!
+//! First match wins: our own revert, mediated, verified by claims, a return to bytes that stood there before, sole,
+//! ordered, contested, in turn, external. False attribution is the worst bug there is: in doubt a change goes down.
+
+use crate::base::{RepoPath, SessionKey, TurnNo, WallNs};
+use crate::diff::Text;
+use crate::ledger::explain::{Claimed, explain};
+use crate::ledger::moment::Moment;
+use crate::ledger::suspect::{FactIndex, Suspect};
+use crate::ledger::{CallKey, ClaimBody, Credit, Grade, Purpose, ToolKind, Window};
+use std::collections::BTreeSet;
+
+/// Everything that the credit of one step depends on. Equal inputs give equal credits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Evidence {
+    /// When.
+    pub moment: Moment,
+    /// When the look was complete.
+    pub looked: WallNs,
+    /// Those that could have written.
+    pub suspects: Vec<Suspect>,
+    /// The turn that ran.
+    pub turn: Option<RunningTurn>,
+    /// It passed through us: the whole change is credited so.
+    pub mediated: Option<Credit>,
+    /// The path changed before with nothing open that could have written it.
+    pub background: bool,
+    /// The base was read too late to know.
+    pub base_unknown: bool,
+    /// HEAD moved in the step and the content is the new HEAD's.
+    pub vcs: bool,
+    /// The bytes came from where a call says that it moved them from.
+    pub moved: bool,
+    /// The path is gone after the step.
+    pub gone: bool,
+    /// Calls whose background work may still be at it, after everything closed.
+    pub lingering: Vec<CallKey>,
+}
+
+/// A turn that ran when a change happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RunningTurn {
+    /// Its session.
+    pub session: SessionKey,
+    /// Its number.
+    pub turn: Option<TurnNo>,
+    /// Whether it is a turn of the session that is listed, or of one of its children.
+    pub ours: bool,
+}
+
+/// One stretch of a step: the text at its end, and whose it is. The last stretch ends in the step's own after-text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stretch {
+    /// The text at its end; `None` for the last.
+    pub text: Option<Text>,
+    /// Whose it is.
+    pub credit: Credit,
+}
+
+impl Evidence {
+    /// Says whether the step met nothing that could have written it: what the background set is made of.
+    pub(super) fn is_background(&self) -> bool {
+        self.suspects.is_empty() && self.mediated.is_none() && !self.vcs
+    }
+
+    /// Says whether claims have to be looked up in the texts.
+    pub(super) fn needs_texts(&self, index: &FactIndex) -> bool {
+        self.mediated.is_none() && !self.claims(index).is_empty()
+    }
+
+    /// Divides a step among those who did it.
+    pub(super) fn divide(&self, index: &FactIndex, before: &Text, after: &Text) -> Vec<Stretch> {
+        if let Some(credit) = &self.mediated {
+            return vec![Stretch { text: None, credit: credit.clone() }];
+        }
+        let claims = self.claims(index);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for found in explain(before, after, &claims) {
+            let credit = if found.by.is_empty() { self.rest(None) } else { self.claimed(&found.by) };
+            stretches.push(Stretch { text: Some(found.text), credit });
+        }
+        match stretches.last_mut() {
+            Some(last) if last.text.as_ref() == Some(after) => last.text = None,
+            Some(_) | None => stretches.push(Stretch { text: None, credit: self.rest(Some(index)) }),
+        }
+        stretches
+    }
+
+    /// Credits a step as a whole, where its bytes cannot be had or are no text.
+    pub(super) fn whole(&self, index: &FactIndex) -> Credit {
+        if let Some(credit) = &self.mediated {
+            return credit.clone();
+        }
+        let tells = |claim: &Claimed<'_>| matches!(claim.body, ClaimBody::Delete | ClaimBody::Move { .. });
+        let by: BTreeSet<usize> =
+            self.claims(index).iter().filter(|claim| tells(claim)).map(|claim| claim.suspect).collect();
+        let by: Vec<usize> = by.into_iter().collect();
+        if by.is_empty() { self.rest(Some(index)) } else { self.claimed(&by) }
+    }
+
+    /// Credits what no claim explains.
+    ///
+    /// With `index`: a suspect that told the text it writes here has had all that is its own.
+    pub(super) fn rest(&self, index: Option<&FactIndex>) -> Credit {
+        let gave_text = |suspect: &Suspect| {
+            let Some(index) = index else { return true };
+            let told = suspect.claims.iter().any(|&number| index.claim(number).body.gives_text());
+            told && suspect.kind != ToolKind::Execute
+        };
+        let receives = |suspect: &&Suspect| {
+            suspect.key.is_some()
+                && !suspect.is_weak()
+                && suspect.covers(&self.moment, self.looked)
+                && !gave_text(suspect)
+                && !(self.background && !suspect.claims_path())
+                && !(suspect.was_lost_before(self.looked) && !suspect.claims_path())
+        };
+        match self.suspects.as_slice() {
+            [] => self.nobody(),
+            [only] => match Some(only).filter(receives) {
+                Some(only) => self.named(Grade::Sole, only),
+                None => self.nobody(),
+            },
+            several => self.among(several, receives),
+        }
+    }
+
+    fn among(&self, several: &[Suspect], receives: impl Fn(&&Suspect) -> bool) -> Credit {
+        let (ended, remain): (Vec<&Suspect>, Vec<&Suspect>) =
+            several.iter().partition(|suspect| suspect.ended_before(self.moment.earliest));
+        if ended.iter().any(|suspect| suspect.claims_path()) {
+            return self.contested(&several.iter().collect::<Vec<_>>());
+        }
+        match remain.as_slice() {
+            [] => self.nobody(),
+            [only] => match Some(*only).filter(&receives) {
+                Some(only) => self.named(Grade::Ordered, only),
+                None => self.nobody(),
+            },
+            remain => self.contested(remain),
+        }
+    }
+
+    /// Credits lines that the claims of these suspects change.
+    fn claimed(&self, by: &[usize]) -> Credit {
+        let claimants: Vec<&Suspect> = by.iter().filter_map(|&at| self.suspects.get(at)).collect();
+        if let [only] = claimants.as_slice() {
+            return self.named(Grade::Verified, only);
+        }
+        let remain: Vec<&Suspect> =
+            claimants.iter().copied().filter(|suspect| !suspect.ended_before(self.moment.earliest)).collect();
+        match remain.as_slice() {
+            [only] => self.named(Grade::Ordered, only),
+            _ => self.contested(&claimants),
+        }
+    }
+
+    fn named(&self, grade: Grade, suspect: &Suspect) -> Credit {
+        let turn = suspect.turn.map(|turn| (suspect.session.clone(), turn));
+        let calls = suspect.key.iter().cloned().collect();
+        Credit { grade: self.at_best(grade), calls, candidates: Vec::new(), turn, vcs: self.vcs }.sound()
+    }
+
+    fn contested(&self, suspects: &[&Suspect]) -> Credit {
+        let candidates: BTreeSet<CallKey> =
+            suspects.iter().filter_map(|suspect| suspect.key.clone()).collect();
+        let turn = self.numbered_turn();
+        let candidates = candidates.into_iter().collect();
+        let grade = self.at_best(Grade::Contested);
+        Credit { grade, calls: Vec::new(), candidates, turn, vcs: self.vcs }
+    }
+
+    /// Credits what no call did: the turn, or nobody that we know of.
+    pub(super) fn nobody(&self) -> Credit {
+        let (grade, candidates) = match &self.turn {
+            Some(turn) if turn.ours => (Grade::InTurn, Vec::new()),
+            Some(_) => (Grade::External, Vec::new()),
+            None => (Grade::External, self.lingering.clone()),
+        };
+        let turn = self.numbered_turn();
+        Credit { grade: self.at_best(grade), calls: Vec::new(), candidates, turn, vcs: self.vcs }
+    }
+
+    fn numbered_turn(&self) -> Option<(SessionKey, TurnNo)> {
+        let running = self.turn.as_ref()?;
+        running.turn.map(|turn| (running.session.clone(), turn))
+    }
+
+    fn at_best(&self, grade: Grade) -> Grade {
+        if self.base_unknown { Grade::BaseUnknown } else { grade }
+    }
+
+    /// Returns the claims of the suspects on the path, in the order in which they were received.
+    fn claims<'a>(&self, index: &'a FactIndex) -> Vec<Claimed<'a>> {
+        let mut numbered: Vec<(usize, usize)> = Vec::new();
+        for (at, suspect) in self.suspects.iter().enumerate() {
+            numbered.extend(suspect.claims.iter().map(|&number| (number, at)));
+        }
+        numbered.sort_unstable();
+        let texts = numbered.into_iter().map(|(number, suspect)| (suspect, &index.claim(number).body));
+        texts.filter(|(_, body)| self.can_be(body)).map(|(suspect, body)| Claimed { suspect, body }).collect()
+    }
+
+    fn can_be(&self, body: &ClaimBody) -> bool {
+        match body {
+            ClaimBody::Location => false,
+            ClaimBody::Delete => self.gone,
+            ClaimBody::Move { .. } => self.gone || self.moved,
+            ClaimBody::Fragment { .. } | ClaimBody::Whole { .. } | ClaimBody::Diff { .. } => true,
+        }
+    }
+}
+
+impl Credit {
+    /// Takes the calls away where the grade names none.
+    fn sound(mut self) -> Self {
+        if !self.grade.names_a_call() {
+            self.calls.clear();
+        }
+        self
+    }
+}
+
+/// Says who wrote `after` when it is what passed through us as `fs/write_text_file` in this turn.
+pub(super) fn mediated(
+    index: &FactIndex,
+    path: &RepoPath,
+    moment: &Moment,
+    after: Option<&[u8]>,
+    suspects: &[Suspect],
+) -> Option<Credit> {
+    let after = after?;
+    let writes = index.writes_to(path, moment);
+    let (window, call) = writes.into_iter().rev().find_map(|window| {
+        let (call, content) = written(window)?;
+        content.matches(after).then_some((window, call))
+    })?;
+    let call = call.cloned().map(|call| CallKey { session: window.session.clone(), turn: window.turn, call });
+    let claimants: Vec<&CallKey> = suspects
+        .iter()
+        .filter(|suspect| suspect.session == window.session && suspect.claims_path())
+        .filter_map(|suspect| suspect.key.as_ref())
+        .collect();
+    let only = if let [only] = claimants.as_slice() { Some((*only).clone()) } else { None };
+    Some(Credit {
+        grade: Grade::Mediated,
+        calls: call.or(only).into_iter().collect(),
+        candidates: Vec::new(),
+        turn: window.turn.map(|turn| (window.session.clone(), turn)),
+        vcs: false,
+    })
+}
+
+fn written(window: &Window) -> Option<(Option<&crate::base::CallId>, &crate::ledger::ClaimText)> {
+    match &window.purpose {
+        Purpose::FsWrite { call, content, path: _ } => Some((call.as_ref(), content)),
+        Purpose::Turn
+        | Purpose::Call(_)
+        | Purpose::Terminal { .. }
+        | Purpose::Review { .. }
+        | Purpose::Background { .. } => None,
+    }
+}

@@ -1,0 +1,443 @@
+//! The steps of one path since a session's base, with who did each: facts gathered, then carried to now.
+
+use crate::base::{ObservationNo, RepoPath, SessionKey};
+use crate::diff::{Diff, Eol, LineMap, Text};
+use crate::ledger::attribution::{Evidence, RunningTurn, mediated};
+use crate::ledger::carry::{Carried, Credits};
+use crate::ledger::content::{Body, Diffs};
+use crate::ledger::moment::Moment;
+use crate::ledger::suspect::FactIndex;
+use crate::ledger::{Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Where a change of a path stands in the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Index among the observations.
+    pub observation: usize,
+    /// Index among its changes.
+    pub change: usize,
+}
+
+/// What is asked about: one session over one root, and what it is read from.
+pub(super) struct Scene<'a> {
+    /// All facts.
+    pub ledger: &'a Ledger,
+    /// The session and its children.
+    pub family: &'a BTreeSet<SessionKey>,
+    /// Who started whom.
+    pub kin: &'a Kin,
+    /// The root's chain.
+    pub chain: &'a Chain,
+    /// Its facts, arranged.
+    pub index: &'a FactIndex,
+    /// Contents.
+    pub blobs: &'a dyn Blobs,
+}
+
+/// One step of a path with all that its credit depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// What stood there.
+    pub before: Option<FileState>,
+    /// What stands there after it.
+    pub after: Option<FileState>,
+    /// The observation that saw it.
+    pub seen: ObservationNo,
+    /// Where its evidence comes from.
+    pub evidence: Evidence,
+    /// What kind of step it is.
+    pub role: Role,
+}
+
+/// What kind of step it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Somebody changed the path.
+    Plain,
+    /// Nobody we know of put back exactly what stood there after so many steps.
+    Return(usize),
+    /// Our own revert, or its undo: what it put back had stood there after so many steps.
+    Review(usize),
+    /// It is a rename of what stood at another path.
+    Rename,
+}
+
+/// A path from a session's base to now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct History {
+    /// The steps.
+    pub steps: Vec<Step>,
+    /// The base.
+    pub base: Option<FileState>,
+    /// What stands there now.
+    pub current: Option<FileState>,
+    /// Every credit of every step.
+    pub credits: Credits,
+    /// Who changed what is changed now.
+    pub carried: Carried,
+    /// Who made the rename.
+    pub renamed: BTreeSet<u32>,
+}
+
+impl Scene<'_> {
+    /// Gathers the steps of a path after the observation `base`.
+    pub(super) fn steps(&self, path: &RepoPath, places: &[Place], base: ObservationNo) -> Vec<Step> {
+        let mut steps: Vec<Step> = Vec::new();
+        let mut background = false;
+        for place in places {
+            let Some((previous, observation, change)) = self.at(*place) else { continue };
+            if observation.no <= base || change.before == change.after {
+                continue;
+            }
+            if let Some(last) = steps.last().filter(|last| last.after != change.before) {
+                steps.push(unseen(last, change, observation));
+            }
+            let evidence = self.evidence(path, (previous, observation, change), background);
+            background |= evidence.is_background();
+            let mut step = Step {
+                before: change.before,
+                after: change.after,
+                seen: observation.no,
+                evidence,
+                role: Role::Plain,
+            };
+            step.role = self.role(path, &steps, &step);
+            steps.push(step);
+        }
+        steps
+    }
+
+    fn at(&self, place: Place) -> Option<(Option<&Observation>, &Observation, &Change)> {
+        let all = self.chain.observations();
+        let observation = all.get(place.observation)?;
+        let previous = place.observation.checked_sub(1).and_then(|before| all.get(before));
+        Some((previous.map(Arc::as_ref), observation, observation.changes.get(place.change)?))
+    }
+
+    fn evidence(
+        &self,
+        path: &RepoPath,
+        (previous, observation, change): (Option<&Observation>, &Observation, &Change),
+        background: bool,
+    ) -> Evidence {
+        let moment = Moment::of(previous, observation, change);
+        let suspects = self.index.suspects(path, &moment, self.kin);
+        let head_moved = previous.is_some_and(|previous| previous.head != observation.head);
+        let committed = |head: &String| self.blobs.committed(head, path);
+        let vcs = head_moved
+            && change.after.is_some()
+            && observation.head.as_ref().and_then(committed) == change.after.map(|state| state.blob);
+        let passed = || {
+            let after = Body::of(change.after.as_ref(), self.blobs).bytes();
+            let after = after.as_ref().filter(|_| change.after.is_some());
+            mediated(self.index, path, &moment, after.map(Text::bytes), &suspects)
+        };
+        let mediated = if self.index.writes_to(path, &moment).is_empty() { None } else { passed() };
+        let running = self.index.turn_at(&moment, self.family);
+        let turn = running.map(|(session, turn)| RunningTurn {
+            ours: self.family.contains(&session),
+            session,
+            turn,
+        });
+        let lingering = if suspects.is_empty() && turn.is_none() {
+            self.index.background_before(&moment)
+        } else {
+            Vec::new()
+        };
+        Evidence {
+            moved: self.moved(path, observation, change, &suspects),
+            moment,
+            looked: observation.at,
+            suspects,
+            turn,
+            mediated,
+            background,
+            base_unknown: change.flags.base_unknown,
+            vcs,
+            gone: change.after.is_none(),
+            lingering,
+        }
+    }
+
+    /// Says whether a suspect claims to have moved these very bytes here.
+    fn moved(
+        &self,
+        path: &RepoPath,
+        observation: &Observation,
+        change: &Change,
+        suspects: &[crate::ledger::suspect::Suspect],
+    ) -> bool {
+        let numbers = suspects.iter().flat_map(|suspect| &suspect.claims);
+        let mut sources = numbers.filter_map(|&number| {
+            let claim = self.index.claim(number);
+            match &claim.body {
+                ClaimBody::Move { to } if to == path => Some(&claim.path),
+                ClaimBody::Move { .. }
+                | ClaimBody::Location
+                | ClaimBody::Fragment { .. }
+                | ClaimBody::Whole { .. }
+                | ClaimBody::Diff { .. }
+                | ClaimBody::Delete => None,
+            }
+        });
+        let Some(after) = change.after else { return false };
+        sources.any(|source| {
+            let at = observation.changes.binary_search_by(|other| other.path.cmp(source));
+            let before = at.ok().and_then(|at| observation.changes[at].before);
+            before.is_some_and(|before| before.blob == after.blob)
+        })
+    }
+
+    fn role(&self, path: &RepoPath, earlier: &[Step], step: &Step) -> Role {
+        let state =
+            |at: usize| if at == 0 { earlier.first().unwrap_or(step).before } else { earlier[at - 1].after };
+        let same = |at: &usize| state(*at).map(|state| state.blob) == step.after.map(|state| state.blob);
+        let exact = || (0..earlier.len()).rev().find(same);
+        if let Some((session, command)) = self.review_of(path, step) {
+            return Role::Review(exact().unwrap_or_else(|| self.source(path, earlier, (&session, &command))));
+        }
+        let nobody = step.evidence.suspects.is_empty() && step.evidence.mediated.is_none();
+        match exact().filter(|_| nobody && step.after.is_some()) {
+            Some(at) => Role::Return(at),
+            None => Role::Plain,
+        }
+    }
+
+    /// Returns the decision command that made this step, when we did.
+    fn review_of(&self, path: &RepoPath, step: &Step) -> Option<(SessionKey, crate::base::CommandId)> {
+        let made = self.index.reviews_at(&step.evidence.moment).find(|(window, command)| {
+            let Some(session) = self.ledger.session(&window.session) else { return false };
+            let intended = session.reverts_in_flight().iter().filter(|intent| intent.command.id == **command);
+            let wanted = intended
+                .flat_map(|intent| &intent.files)
+                .any(|file| file.path == *path && file.wanted == step.after && file.expected == step.before);
+            let items = session.decisions().command(command).map(|command| command.items.as_slice());
+            let left = |item: &crate::ledger::Decision| {
+                (item.path == *path || item.old_path.as_ref() == Some(path)) && item.left == step.after
+            };
+            let done = session.outcomes(command).iter().any(|outcome| {
+                outcome.path == *path
+                    && matches!(&outcome.result, crate::ledger::RevertResult::Done { left, .. } if *left == step.after)
+            });
+            wanted || done || items.unwrap_or_default().iter().any(left)
+        });
+        made.map(|(window, command)| (window.session.clone(), command.clone()))
+    }
+
+    /// Returns after how many steps there stood what a review puts back: the base for a reject, for an undo what the
+    /// reject had found.
+    fn source(
+        &self,
+        path: &RepoPath,
+        earlier: &[Step],
+        (session, command): (&SessionKey, &crate::base::CommandId),
+    ) -> usize {
+        let decisions = self.ledger.session(session).map(crate::ledger::SessionLedger::decisions);
+        let verb = |id: &crate::base::CommandId| decisions?.command(id).map(|command| &command.verb);
+        let Some(Verb::Undo { undoes }) = verb(command) else { return 0 };
+        let undone = |id: &crate::base::CommandId| {
+            id == undoes || matches!(verb(id), Some(Verb::Redo { redoes }) if redoes == undoes)
+        };
+        let found = earlier.iter().rposition(|step| {
+            matches!(step.role, Role::Review(_))
+                && self.review_of(path, step).is_some_and(|(_, made)| undone(&made))
+        });
+        found.unwrap_or(0)
+    }
+}
+
+/// A step that nobody saw: the chain does not connect here.
+fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
+    let floor = last.evidence.looked;
+    let moment = Moment { floor, earliest: floor, latest: change.read_at, ctime: None };
+    Step {
+        before: last.after,
+        after: change.before,
+        seen: observation.no,
+        evidence: Evidence {
+            moment,
+            looked: observation.at,
+            suspects: Vec::new(),
+            turn: None,
+            mediated: None,
+            background: false,
+            base_unknown: false,
+            vcs: false,
+            moved: false,
+            gone: change.before.is_none(),
+            lingering: Vec::new(),
+        },
+        role: Role::Plain,
+    }
+}
+
+impl History {
+    /// Carries the authors through the steps.
+    pub(super) fn carry(steps: Vec<Step>, scene: &Scene<'_>, diffs: &mut Diffs) -> Self {
+        let base = steps.first().and_then(|step| step.before);
+        let current = steps.last().and_then(|step| step.after);
+        let mut history = Self { base, current, ..Self::default() };
+        let base_body = Body::of(base.as_ref(), scene.blobs);
+        history.carried = Carried::base(base_body.lines().len());
+        let wanted: BTreeSet<usize> = steps.iter().filter_map(Step::source).collect();
+        let mut kept: BTreeMap<usize, (Carried, Body)> = BTreeMap::new();
+        let mut body = base_body.clone();
+        for (at, step) in steps.iter().enumerate() {
+            if wanted.contains(&at) {
+                kept.insert(at, (history.carried.clone(), body.clone()));
+            }
+            let next = Body::of(step.after.as_ref(), scene.blobs);
+            let source = step.source().and_then(|at| kept.get(&at));
+            match (&step.role, source) {
+                (Role::Rename, _) => history.rename(step, scene),
+                (_, Some(source)) => history.put_back(step, source, [&body, &next]),
+                (_, None) => history.take(step, scene, [&body, &next], diffs),
+            }
+            history.settle(step, [&base_body, &next]);
+            body = next;
+        }
+        history.steps = steps;
+        history
+    }
+
+    /// Gathers the credits only: for a path that is what it was.
+    pub(super) fn credits_only(steps: Vec<Step>, scene: &Scene<'_>) -> Self {
+        let base = steps.first().and_then(|step| step.before);
+        let mut history = Self { base, current: base, ..Self::default() };
+        for step in &steps {
+            let plain = matches!(step.role, Role::Plain);
+            let credits = if !plain {
+                Vec::new()
+            } else if step.evidence.needs_texts(scene.index) {
+                divide(
+                    step,
+                    scene,
+                    &Body::of(step.before.as_ref(), scene.blobs),
+                    &Body::of(step.after.as_ref(), scene.blobs),
+                )
+                .into_iter()
+                .map(|(_, credit)| credit)
+                .collect()
+            } else {
+                vec![step.evidence.whole(scene.index)]
+            };
+            for credit in &credits {
+                history.credits.number(credit);
+            }
+        }
+        history.steps = steps;
+        history
+    }
+
+    /// Takes in a step that somebody made.
+    fn take(&mut self, step: &Step, scene: &Scene<'_>, [before, after]: [&Body; 2], diffs: &mut Diffs) {
+        let stretches = divide(step, scene, before, after);
+        let credits: Vec<u32> = stretches.iter().map(|(_, credit)| self.credits.number(credit)).collect();
+        let rest = step.evidence.whole(scene.index);
+        let whole = match credits.as_slice() {
+            [only] => *only,
+            _ => self.credits.number(&rest),
+        };
+        self.take_facets(step, &credits, whole);
+        if !before.has_lines() || !after.has_lines() {
+            let (old, new) = (before.lines(), after.lines());
+            self.carried.rewrite(&Diff::of(&old, &new), whole);
+            return;
+        }
+        let (old, new) = (before.lines(), after.lines());
+        let flipped = flip(&old, &new);
+        if flipped.is_some() {
+            self.carried.eol.insert(whole);
+        }
+        let direct = stretches.len() == 1 && flipped.is_none();
+        if direct {
+            let blob = |state: Option<FileState>| state.map(|state| state.blob);
+            let diff = diffs.of((blob(step.before), &old), (blob(step.after), &new));
+            self.carried.rewrite(&diff, whole);
+            return;
+        }
+        let mut text = flipped.unwrap_or(old);
+        for ((end, _), credit) in stretches.into_iter().zip(credits) {
+            let end = end.unwrap_or_else(|| new.clone());
+            self.carried.rewrite(&Diff::of(&text, &end), credit);
+            text = end;
+        }
+    }
+
+    fn take_facets(&mut self, step: &Step, credits: &[u32], whole: u32) {
+        if step.before.map(|state| state.blob) != step.after.map(|state| state.blob) {
+            self.carried.content.extend(credits);
+        }
+        let mode = |state: Option<FileState>| state.map(|state| state.mode);
+        if step.before.is_none() || mode(step.before) != mode(step.after) {
+            self.carried.mode.insert(whole);
+        }
+    }
+
+    /// Takes in a step that put back what had stood there.
+    fn put_back(&mut self, step: &Step, (source, stood): &(Carried, Body), [before, after]: [&Body; 2]) {
+        let unknown = self.credits.number(&step.evidence.nobody());
+        let (old, new, from) = (before.lines(), after.lines(), stood.lines());
+        let aligned = LineMap::new(&Diff::of(&from, &new), from.len(), new.len());
+        self.carried.put_back(&Diff::of(&old, &new), source, &aligned, unknown);
+        self.carried.content = source.content.union(&self.carried.content).copied().collect();
+        if stood == after {
+            self.carried.content = source.content.clone();
+            self.carried.eol = source.eol.clone();
+        }
+        if step.before.map(|state| state.mode) != step.after.map(|state| state.mode) {
+            self.carried.mode = source.mode.clone();
+        }
+    }
+
+    fn rename(&mut self, step: &Step, scene: &Scene<'_>) {
+        let whole = self.credits.number(&step.evidence.whole(scene.index));
+        self.renamed.insert(whole);
+        if step.before.map(|state| state.mode) != step.after.map(|state| state.mode) {
+            self.carried.mode.insert(whole);
+        }
+    }
+
+    /// Forgets who changed what is the base's again.
+    fn settle(&mut self, step: &Step, [base, now]: [&Body; 2]) {
+        if base == now && self.base.map(|state| state.blob) == step.after.map(|state| state.blob) {
+            self.carried.content.clear();
+        }
+        if self.base.map(|state| state.mode) == step.after.map(|state| state.mode) {
+            self.carried.mode.clear();
+        }
+        if flip(&base.lines(), &now.lines()).is_none() {
+            self.carried.eol.clear();
+        }
+    }
+}
+
+impl Step {
+    fn source(&self) -> Option<usize> {
+        match self.role {
+            Role::Return(at) | Role::Review(at) => Some(at),
+            Role::Plain | Role::Rename => None,
+        }
+    }
+}
+
+/// Returns the first text with the line endings of the second, where they were flipped as a whole.
+pub(super) fn flip(before: &Text, after: &Text) -> Option<Text> {
+    let (old, new) = (Eol::of(before.bytes())?, Eol::of(after.bytes())?);
+    (old != new).then(|| Text::new(new.give(before.bytes())))
+}
+
+/// Divides a step; texts are the ends of the stretches, `None` for the step's own end.
+fn divide(step: &Step, scene: &Scene<'_>, before: &Body, after: &Body) -> Vec<(Option<Text>, Credit)> {
+    let texts = (before.bytes(), after.bytes());
+    match texts {
+        (Some(old), Some(new)) if step.evidence.needs_texts(scene.index) => {
+            let old = flip(&old, &new).unwrap_or(old);
+            let stretches = step.evidence.divide(scene.index, &old, &new);
+            stretches.into_iter().map(|stretch| (stretch.text, stretch.credit)).collect()
+        }
+        _ => vec![(None, step.evidence.whole(scene.index))],
+    }
+}

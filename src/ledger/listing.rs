@@ -1,0 +1,317 @@
+//! The composed diff of a session: base to now, with authors, states, comments and what else stands beside it.
+
+use crate::base::{RepoPath, RootId, SessionId, SessionKey};
+use crate::diff::{Diff, Text};
+use crate::ledger::anchor::follow;
+use crate::ledger::content::Body;
+use crate::ledger::draft::Draft;
+use crate::ledger::study::{Study, Subject};
+use crate::ledger::{
+    Blobs, Cache, CallKey, CallRow, CommentRow, CommentView, Decision, Entry, FileState, Hunk, Kin, Ledger,
+    LineRange, Listing, OtherSession, ReviewState, RootRow, SessionLedger, ToolKind, fingerprint, hunk_id,
+    shown_digest,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Computes everything that a session has to show.
+///
+/// `cache` belongs to one ledger and its later states; with it, only what moved since the last listing is computed.
+pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: &mut Cache) -> Listing {
+    let mut listing = Listing { key: Some(session.clone()), ..Listing::default() };
+    let Some(own) = ledger.session(session) else { return listing };
+    listing.session_id = raw_id(ledger, session).as_str().to_owned();
+    listing.skips = ledger.skips(session);
+    let kin = Kin::of(ledger);
+    let family = kin.family(session);
+    let subject = Subject { ledger, session, family: &family, kin: &kin, blobs };
+    let mut credited: BTreeMap<CallKey, CallRow> = BTreeMap::new();
+    let mut present: BTreeSet<CallKey> = BTreeSet::new();
+    for root in own.roots() {
+        let study = cache.study(&subject, &root);
+        if let Some(study) = &study {
+            for answer in study.answers.values() {
+                credited.extend(answer.credited.iter().map(|key| (key.clone(), row(ledger, study, key))));
+                present.extend(answer.drafts.iter().flat_map(|draft| draft.calls.iter().cloned()));
+                listing.hunks.extend(answer.drafts.iter().map(|draft| described(ledger, study, draft)));
+            }
+        }
+        let comments = own.comments().iter().filter(|row| row.comment.root == root);
+        listing.comments.extend(comments.map(|row| comment(row, study.as_ref(), blobs)));
+    }
+    listing.superseded =
+        credited.into_iter().filter(|(key, _)| !present.contains(key)).map(|(_, row)| row).collect();
+    listing.hunks.extend(outside(own));
+    decide(own, &mut listing.hunks, blobs);
+    listing.rejected = gone(ledger, own, &listing.hunks, blobs);
+    listing.hunks.sort_by(|a, b| order(a).cmp(&order(b)));
+    listing.rejected.sort_by(|a, b| order(a).cmp(&order(b)));
+    listing.degraded = degraded(ledger, session);
+    listing.reject_pending = own
+        .pending_rejects()
+        .iter()
+        .map(|row| (row.command.clone(), row.hunks.iter().map(|(hunk, _)| hunk.clone()).collect()))
+        .collect();
+    listing
+}
+
+fn order(hunk: &Hunk) -> (&str, &RepoPath, u32, u32, u8) {
+    let entry = match hunk.entry {
+        Entry::Rename { .. } => 0,
+        Entry::Type { .. } | Entry::Symlink { .. } | Entry::Binary | Entry::Empty => 1,
+        Entry::Mode { .. } => 2,
+        Entry::Eol => 3,
+        Entry::Text => 4,
+        Entry::Summary { .. } => 5,
+        Entry::Outside => 6,
+    };
+    (&hunk.root_path, &hunk.path, hunk.base_range.start, hunk.current_range.start, entry)
+}
+
+fn degraded(ledger: &Ledger, session: &SessionKey) -> Vec<RootRow> {
+    let row =
+        |(root, why): (RootId, String)| RootRow { path: ledger.root_path(&root), root, degraded: Some(why) };
+    ledger.degraded_roots(session).into_iter().map(row).collect()
+}
+
+fn raw_id(ledger: &Ledger, session: &SessionKey) -> SessionId {
+    let header = ledger.session(session).and_then(SessionLedger::header);
+    header.map_or_else(|| SessionId::new(session.as_str()), |header| header.session.clone())
+}
+
+/// Describes a call for people.
+pub(super) fn row(ledger: &Ledger, study: &Study<'_>, key: &CallKey) -> CallRow {
+    let facts = study.call(key);
+    CallRow {
+        session_id: raw_id(ledger, &key.session),
+        tool_call_id: key.call.clone(),
+        title: facts.map(|facts| facts.title.clone()).unwrap_or_default(),
+        kind: facts.map_or(ToolKind::Other, |facts| facts.kind),
+        turn: key.turn,
+    }
+}
+
+fn described(ledger: &Ledger, study: &Study<'_>, draft: &Draft) -> Hunk {
+    let rows = |keys: &BTreeSet<CallKey>| keys.iter().map(|key| row(ledger, study, key)).collect();
+    let agent = |session: &SessionKey| {
+        let header = ledger.session(session).and_then(SessionLedger::header);
+        header.map(|header| header.agent.to_string()).unwrap_or_default()
+    };
+    let sessions = draft.others.iter().map(|(session, call)| OtherSession {
+        session_id: raw_id(ledger, session),
+        agent: agent(session),
+        tool_call_id: call.clone(),
+    });
+    Hunk {
+        calls: rows(&draft.calls),
+        candidates: rows(&draft.candidates),
+        sessions: sessions.collect(),
+        ..draft.hunk.clone()
+    }
+}
+
+/// Gives each item the state that was decided for it; a rejected one that stands again is unreviewed and reapplied.
+fn decide(own: &SessionLedger, hunks: &mut [Hunk], blobs: &dyn Blobs) {
+    let arithmetic = fingerprint();
+    let pending: BTreeSet<_> =
+        own.pending_rejects().iter().flat_map(|row| row.hunks.iter().map(|(hunk, _)| hunk)).collect();
+    let returned = Returned::of(own, hunks, blobs);
+    for hunk in hunks.iter_mut() {
+        hunk.reject_pending = pending.contains(&hunk.id);
+        let decision = own.decision(&hunk.id).filter(|decision| decision.fingerprint == arithmetic);
+        match decision.map(|decision| decision.state).unwrap_or_default() {
+            ReviewState::Accepted => hunk.state = ReviewState::Accepted,
+            ReviewState::Rejected => hunk.reapplied = true,
+            ReviewState::Unreviewed => hunk.reapplied = returned.holds(hunk),
+        }
+    }
+}
+
+/// Changes that were rejected and are gone: the same change elsewhere in the file, or re-indented, is their return.
+#[derive(Default)]
+struct Returned {
+    changes: BTreeMap<(RootId, RepoPath), Vec<Gone>>,
+}
+
+struct Gone {
+    shape: Shape,
+    /// Hunks that stood beside it when it was rejected: they are no return of it.
+    beside: BTreeSet<(Vec<u8>, Vec<u8>, u32)>,
+}
+
+/// The texts of a change without the white space around its lines.
+type Shape = (Vec<Vec<u8>>, Vec<Vec<u8>>);
+
+impl Returned {
+    fn of(own: &SessionLedger, hunks: &[Hunk], blobs: &dyn Blobs) -> Self {
+        let arithmetic = fingerprint();
+        let present: BTreeSet<_> = hunks.iter().map(|hunk| &hunk.id).collect();
+        let paths: BTreeSet<(&RootId, &RepoPath)> =
+            hunks.iter().map(|hunk| (&hunk.root, &hunk.path)).collect();
+        let mut returned = Self::default();
+        for (id, decision) in own.decisions().all_in_force() {
+            let rejected = decision.state == ReviewState::Rejected && decision.fingerprint == arithmetic;
+            if !rejected || present.contains(id) || !paths.contains(&(&decision.root, &decision.path)) {
+                continue;
+            }
+            if let Some(gone) = Gone::of(decision, blobs) {
+                let key = (decision.root.clone(), decision.path.clone());
+                returned.changes.entry(key).or_default().push(gone);
+            }
+        }
+        returned
+    }
+
+    fn holds(&self, hunk: &Hunk) -> bool {
+        if hunk.entry != Entry::Text || self.changes.is_empty() {
+            return false;
+        }
+        let shape = shape(&hunk.before, &hunk.after);
+        let place = (hunk.before.clone(), hunk.after.clone(), hunk.base_range.start);
+        let gone = self.changes.get(&(hunk.root.clone(), hunk.path.clone()));
+        gone.into_iter().flatten().any(|gone| gone.shape == shape && !gone.beside.contains(&place))
+    }
+}
+
+impl Gone {
+    fn of(decision: &Decision, blobs: &dyn Blobs) -> Option<Self> {
+        let (base, seen) = texts(decision, blobs);
+        let before = base.slice(decision.base_range?.into());
+        let after = seen.slice(decision.current_range?.into());
+        let beside = Diff::of(&base, &seen)
+            .hunks
+            .into_iter()
+            .map(|hunk| (base.slice(hunk.base).to_vec(), seen.slice(hunk.current).to_vec(), hunk.base.start));
+        let shape = shape(before, after);
+        let blank = |lines: &[Vec<u8>]| lines.iter().all(Vec::is_empty);
+        let tells = !blank(&shape.0) || !blank(&shape.1);
+        tells.then(|| Self { shape, beside: beside.collect() })
+    }
+}
+
+fn shape(before: &[u8], after: &[u8]) -> Shape {
+    let lines = |bytes: &[u8]| -> Vec<Vec<u8>> {
+        Text::new(bytes).lines().map(|line| line.trim_ascii().to_vec()).collect()
+    };
+    (lines(before), lines(after))
+}
+
+fn texts(decision: &Decision, blobs: &dyn Blobs) -> (Text, Text) {
+    let text = |state: Option<&FileState>| Body::of(state, blobs).lines();
+    (text(decision.base.as_ref()), text(decision.seen.as_ref()))
+}
+
+/// Shows the items that are rejected and gone, as they were when they were decided.
+fn gone(ledger: &Ledger, own: &SessionLedger, hunks: &[Hunk], blobs: &dyn Blobs) -> Vec<Hunk> {
+    let arithmetic = fingerprint();
+    let present: BTreeSet<_> = hunks.iter().map(|hunk| &hunk.id).collect();
+    own.decisions()
+        .all_in_force()
+        .filter(|(id, decision)| {
+            decision.state == ReviewState::Rejected
+                && decision.fingerprint == arithmetic
+                && !present.contains(id)
+        })
+        .map(|(_, decision)| rejected(ledger, decision, blobs))
+        .collect()
+}
+
+fn rejected(ledger: &Ledger, decision: &Decision, blobs: &dyn Blobs) -> Hunk {
+    let nowhere = LineRange { start: 1, end: 1 };
+    let (base, seen) = texts(decision, blobs);
+    let base_range = decision.base_range.unwrap_or(nowhere);
+    let current_range = decision.current_range.unwrap_or(nowhere);
+    let before = base.slice(base_range.into()).to_vec();
+    let rows = decision.calls.iter().map(|key| {
+        let (title, kind) = title(ledger, decision, key);
+        let (session_id, tool_call_id) = (raw_id(ledger, &key.session), key.call.clone());
+        CallRow { session_id, tool_call_id, title, kind, turn: key.turn }
+    });
+    let lines = decision.base_range.is_some();
+    Hunk {
+        entry: if lines { Entry::Text } else { entry_of(decision) },
+        base_range,
+        current_range,
+        after: if lines { seen.slice(current_range.into()).to_vec() } else { Vec::new() },
+        restore: before.clone(),
+        before: if lines { before } else { Vec::new() },
+        base: decision.base,
+        current: decision.seen,
+        calls: rows.collect(),
+        turn: decision.calls.iter().filter_map(|key| key.turn).max(),
+        state: ReviewState::Rejected,
+        old_path: decision.old_path.clone(),
+        ..Hunk::bare(&decision.root, &decision.path, (decision.hunk.clone(), decision.digest.clone()))
+    }
+    .at(ledger.root_path(&decision.root))
+}
+
+fn title(ledger: &Ledger, decision: &Decision, key: &CallKey) -> (String, ToolKind) {
+    let windows = ledger.chain(&decision.root).into_iter().flat_map(|chain| chain.windows().rev());
+    let mut facts = windows.filter_map(|window| match &window.purpose {
+        crate::ledger::Purpose::Call(facts) => {
+            (facts.call == key.call && window.turn == key.turn && window.session == key.session)
+                .then_some(facts)
+        }
+        crate::ledger::Purpose::Turn
+        | crate::ledger::Purpose::FsWrite { .. }
+        | crate::ledger::Purpose::Terminal { .. }
+        | crate::ledger::Purpose::Review { .. }
+        | crate::ledger::Purpose::Background { .. } => None,
+    });
+    facts.next().map_or((String::new(), ToolKind::Other), |facts| (facts.title.clone(), facts.kind))
+}
+
+/// Says what kind of entry a decision without lines was about.
+fn entry_of(decision: &Decision) -> Entry {
+    let mode =
+        |state: Option<FileState>| state.map(|state| state.mode.as_str().to_owned()).unwrap_or_default();
+    match (&decision.old_path, decision.base, decision.seen) {
+        (Some(old_path), _, _) => Entry::Rename { old_path: old_path.clone() },
+        (None, Some(base), Some(seen)) if base.blob == seen.blob => {
+            Entry::Mode { old_mode: mode(Some(base)), new_mode: mode(Some(seen)) }
+        }
+        (None, base, seen) if base.or(seen).is_some_and(|state| state.size == 0) => Entry::Empty,
+        (None, _, _) => Entry::Binary,
+    }
+}
+
+/// Lists the paths that calls named beyond every root: shown, never rejectable.
+fn outside(own: &SessionLedger) -> Vec<Hunk> {
+    let nowhere = LineRange { start: 1, end: 1 };
+    let root = RootId::derive(b"/");
+    let mut seen: BTreeSet<&RepoPath> = BTreeSet::new();
+    let named = own.notices().iter().filter(|notice| notice.topic == "outside");
+    named
+        .filter_map(|notice| notice.path.as_ref())
+        .filter(|path| seen.insert(path))
+        .map(|path| {
+            let id = hunk_id(&root, path, b"", b"outside", nowhere);
+            let digest = shown_digest(&id, nowhere, b"");
+            let hunk = Hunk { entry: Entry::Outside, ..Hunk::bare(&root, path, (id, digest)) };
+            Hunk { locked: Some("outside every root".to_owned()), ..hunk }.at("/".to_owned())
+        })
+        .collect()
+}
+
+fn comment(row: &CommentRow, study: Option<&Study<'_>>, blobs: &dyn Blobs) -> CommentView {
+    let comment = row.comment.as_ref();
+    let moved = study.and_then(|study| study.renamed.get(&comment.path));
+    let path = moved.unwrap_or(&comment.path);
+    let answer = study.and_then(|study| study.answers.get(path));
+    let current = match answer {
+        Some(answer) => answer.history.current,
+        None => comment.anchor,
+    };
+    CommentView {
+        id: comment.id.clone(),
+        root: comment.root.clone(),
+        path: path.clone(),
+        lines: follow(comment, current.as_ref(), blobs),
+        made_on: comment.lines,
+        excerpt: comment.excerpt.clone(),
+        body: comment.body.clone(),
+        author: comment.author.clone(),
+        resolved: row.resolved.is_some(),
+        at: row.at,
+    }
+}

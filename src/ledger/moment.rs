@@ -1,0 +1,87 @@
+//! When a change happened, as far as the file's own times and the two readings tell (ledger.md §3).
+
+use crate::base::WallNs;
+use crate::ledger::{Change, Observation};
+
+/// One kernel tick: a file's time stamp lies at most this far before the true time.
+pub(super) const TICK_NS: i64 = 10_000_000;
+
+/// When the writes of one step happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// No write of the step happened before this: the look before it began then.
+    pub floor: WallNs,
+    /// The last content change did not happen before this.
+    pub earliest: WallNs,
+    /// No write of the step happened after this.
+    pub latest: WallNs,
+    /// The inode's own time, where it can be believed.
+    pub ctime: Option<WallNs>,
+}
+
+impl Moment {
+    /// Dates a change that `observation` saw, `previous` being the look before it.
+    pub(super) fn of(previous: Option<&Observation>, observation: &Observation, change: &Change) -> Self {
+        let floor = previous.map_or(WallNs(i64::MIN), |previous| previous.began);
+        let read_at = change.read_at.min(observation.at).max(floor);
+        let tick_before = WallNs(floor.0.saturating_sub(TICK_NS));
+        let plausible = |at: WallNs| at.0 > 0 && at >= tick_before && at.0 <= read_at.0 + TICK_NS;
+        let ctime = Some(change.ctime).filter(|&at| plausible(at));
+        let latest = match ctime {
+            Some(at) if !change.flags.unstable => WallNs(at.0 + TICK_NS).min(read_at).max(floor),
+            Some(_) | None => read_at,
+        };
+        let mtime = change.after.and(ctime).and(Some(change.mtime)).filter(|&at| plausible(at));
+        let earliest = mtime.filter(|&at| at <= latest).map_or(floor, |at| at.max(floor));
+        Self { floor, earliest, latest, ctime }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{BlobId, ObservationNo, ProxyId, RepoPath, TreeId};
+    use crate::ledger::{Content, FileState, Flags, Mode, Why};
+
+    const MS: i64 = 1_000_000;
+
+    fn moment(mtime: i64, ctime: i64, exists: bool) -> [i64; 3] {
+        let look = |no, at: i64, changes| {
+            let (began, at) = (WallNs(at * MS), WallNs((at + 1) * MS));
+            Observation::new(
+                ObservationNo(no),
+                began,
+                at,
+                ProxyId::new("p"),
+                Why::Activity,
+                TreeId([0; 20]),
+                None,
+                changes,
+            )
+        };
+        let state = FileState { mode: Mode::Regular, blob: BlobId([0; 20]), size: 1, content: Content::Kept };
+        let change = Change {
+            path: RepoPath::new("a").unwrap(),
+            before: None,
+            after: exists.then_some(state),
+            read_at: WallNs(2001 * MS),
+            mtime: WallNs(mtime * MS),
+            ctime: WallNs(ctime * MS),
+            flags: Flags::default(),
+        };
+        let (first, second) = (look(0, 1000, vec![]), look(1, 2000, vec![change]));
+        let moment = Moment::of(Some(&first), &second, &second.changes[0]);
+        [moment.floor, moment.earliest, moment.latest].map(|at| at.0 / MS)
+    }
+
+    #[test]
+    fn file_times_narrow_a_step_only_where_they_can_be_believed() {
+        assert_eq!(moment(1500, 1500, true), [1000, 1500, 1510], "both times are sane");
+        assert_eq!(moment(1500, 1800, true), [1000, 1500, 1810], "a later chmod");
+        assert_eq!(moment(3, 1500, true), [1000, 1000, 1510], "mtime was set back");
+        assert_eq!(moment(9000, 1500, true), [1000, 1000, 1510], "mtime was set ahead");
+        assert_eq!(moment(1500, 9000, true), [1000, 1000, 2001], "a clock step");
+        assert_eq!(moment(0, 0, true), [1000, 1000, 2001], "no time evidence");
+        assert_eq!(moment(1500, 1500, false), [1000, 1000, 1510], "a deletion has the directory's times");
+    }
+}

@@ -1,0 +1,254 @@
+//! The answers about every path of a session, kept between listings: only what moved is computed again.
+
+use crate::base::{BlobId, ObservationNo, RepoPath, RootId, SessionKey};
+use crate::ledger::content::Diffs;
+use crate::ledger::draft::{Desk, Draft};
+use crate::ledger::history::{History, Place, Role, Scene, Step};
+use crate::ledger::suspect::FactIndex;
+use crate::ledger::{Blobs, CallFacts, CallKey, Chain, Content, FileState, Kin, Ledger, Observation};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What was computed for earlier listings of one ledger and its later states. An empty one gives the same answers.
+#[derive(Debug, Default)]
+pub struct Cache {
+    roots: BTreeMap<RootId, RootCache>,
+}
+
+/// What is kept for one root.
+#[derive(Debug, Default)]
+struct RootCache {
+    index: FactIndex,
+    places: BTreeMap<RepoPath, Vec<Place>>,
+    observed: Vec<Arc<Observation>>,
+    sessions: BTreeMap<SessionKey, SessionCache>,
+    diffs: Diffs,
+}
+
+#[derive(Debug, Default)]
+struct SessionCache {
+    base: ObservationNo,
+    family: BTreeSet<SessionKey>,
+    answers: BTreeMap<RepoPath, Arc<Answer>>,
+}
+
+/// What is known of one path since a session's base.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// Where it was renamed from.
+    pub old_path: Option<RepoPath>,
+    /// Its steps and authors.
+    pub history: History,
+    /// Its hunks and entries.
+    pub drafts: Vec<Draft>,
+    /// Calls that were credited with any step of it.
+    pub credited: BTreeSet<CallKey>,
+}
+
+/// One session over one root, studied.
+#[derive(Debug)]
+pub(super) struct Study<'a> {
+    /// The facts of the root's chain.
+    pub index: &'a FactIndex,
+    /// Every path that changed since the base, and what it was renamed from is left out.
+    pub answers: &'a BTreeMap<RepoPath, Arc<Answer>>,
+    /// The paths that were renamed to another.
+    pub renamed: BTreeMap<RepoPath, RepoPath>,
+}
+
+impl Study<'_> {
+    /// Returns what is known of a call.
+    pub(super) fn call(&self, key: &CallKey) -> Option<&CallFacts> {
+        self.index.call(key)
+    }
+}
+
+/// Who is asked about: a session and those it started.
+pub(super) struct Subject<'a> {
+    /// All facts.
+    pub ledger: &'a Ledger,
+    /// The session.
+    pub session: &'a SessionKey,
+    /// It and its children.
+    pub family: &'a BTreeSet<SessionKey>,
+    /// Who started whom.
+    pub kin: &'a Kin,
+    /// Contents.
+    pub blobs: &'a dyn Blobs,
+}
+
+impl Cache {
+    /// Studies one root for a session, from the observation that is its base; `None` without a base or chain.
+    pub(super) fn study(&mut self, subject: &Subject<'_>, root: &RootId) -> Option<Study<'_>> {
+        let chain = subject.ledger.chain(root)?;
+        let base = subject.ledger.session(subject.session)?.base(root)?.position;
+        let cache = self.roots.entry(root.clone()).or_default();
+        cache.sync(chain);
+        let RootCache { index, places, observed: _, sessions, diffs } = cache;
+        let kept = sessions.entry(subject.session.clone()).or_default();
+        if kept.base != base || kept.family != *subject.family {
+            *kept = SessionCache { base, family: subject.family.clone(), answers: BTreeMap::new() };
+        }
+        let scene = Scene {
+            ledger: subject.ledger,
+            family: subject.family,
+            kin: subject.kin,
+            chain,
+            index,
+            blobs: subject.blobs,
+        };
+        let mut steps: BTreeMap<RepoPath, Vec<Step>> = BTreeMap::new();
+        for (path, places) in places.iter() {
+            let gathered = scene.steps(path, places, base);
+            if !gathered.is_empty() {
+                steps.insert(path.clone(), gathered);
+            }
+        }
+        let renamed = renames(&steps);
+        let root_path = subject.ledger.root_path(root);
+        let desk = Desk {
+            root,
+            root_path: &root_path,
+            session: subject.session,
+            family: subject.family,
+            blobs: subject.blobs,
+        };
+        kept.answers = answers(&kept.answers, steps, &renamed, (&scene, &desk, diffs));
+        Some(Study {
+            index,
+            answers: &kept.answers,
+            renamed: renamed.into_iter().map(|(to, from)| (from.path, to)).collect(),
+        })
+    }
+}
+
+impl RootCache {
+    /// Takes in what the chain has learned since the last time.
+    fn sync(&mut self, chain: &Chain) {
+        let all = chain.observations();
+        let known = self.observed.len();
+        if all.len() < known || (known > 0 && !Arc::ptr_eq(&all[known - 1], &self.observed[known - 1])) {
+            *self = Self::default();
+        }
+        for (at, observation) in all.iter().enumerate().skip(self.observed.len()) {
+            for (change, changed) in observation.changes.iter().enumerate() {
+                let place = Place { observation: at, change };
+                self.places.entry(changed.path.clone()).or_default().push(place);
+            }
+        }
+        self.observed.extend(all.iter().skip(self.observed.len()).cloned());
+        self.index.sync(chain);
+    }
+}
+
+/// Answers about each path; those whose steps are what they were are taken over.
+fn answers(
+    kept: &BTreeMap<RepoPath, Arc<Answer>>,
+    steps: BTreeMap<RepoPath, Vec<Step>>,
+    renamed: &BTreeMap<RepoPath, Source>,
+    (scene, desk, diffs): (&Scene<'_>, &Desk<'_>, &mut Diffs),
+) -> BTreeMap<RepoPath, Arc<Answer>> {
+    let sources: BTreeSet<&RepoPath> = renamed.values().map(|source| &source.path).collect();
+    let mut answers = BTreeMap::new();
+    for (path, own) in &steps {
+        if sources.contains(path) {
+            continue;
+        }
+        let from = renamed.get(path);
+        let lineage = match from.and_then(|from| Some((from.steps, steps.get(&from.path)?))) {
+            Some((count, before)) => joined(before, count, own),
+            None => own.clone(),
+        };
+        let same = |answer: &&Arc<Answer>| {
+            answer.history.steps == lineage && answer.old_path.as_ref() == from.map(|from| &from.path)
+        };
+        let answer = match kept.get(path).filter(same) {
+            Some(answer) => answer.clone(),
+            None => {
+                Arc::new(Answer::of(path, from.map(|from| from.path.clone()), lineage, (scene, desk, diffs)))
+            }
+        };
+        answers.insert(path.clone(), answer);
+    }
+    answers
+}
+
+impl Answer {
+    fn of(
+        path: &RepoPath,
+        old_path: Option<RepoPath>,
+        steps: Vec<Step>,
+        (scene, desk, diffs): (&Scene<'_>, &Desk<'_>, &mut Diffs),
+    ) -> Self {
+        let unchanged = steps.first().map(|step| step.before) == steps.last().map(|step| step.after);
+        let history = if unchanged && old_path.is_none() {
+            History::credits_only(steps, scene)
+        } else {
+            History::carry(steps, scene, diffs)
+        };
+        let drafts = desk.drafts(path, old_path.as_ref(), &history, diffs);
+        let ours = |key: &&CallKey| desk.family.contains(&key.session);
+        let credited =
+            history.credits.iter().flat_map(|credit| &credit.calls).filter(ours).cloned().collect();
+        Self { old_path, history, drafts, credited }
+    }
+}
+
+/// The path that another one was renamed from, and after how many of its steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Source {
+    path: RepoPath,
+    steps: usize,
+}
+
+/// Pairs paths that are new with paths that are gone and held the very bytes with which the new one began.
+fn renames(steps: &BTreeMap<RepoPath, Vec<Step>>) -> BTreeMap<RepoPath, Source> {
+    let mut gone: BTreeMap<BlobId, Vec<Source>> = BTreeMap::new();
+    for (path, steps) in steps {
+        let (first, last) = (steps.first(), steps.last());
+        if first.is_none_or(|step| step.before.is_none()) || last.is_none_or(|step| step.after.is_some()) {
+            continue;
+        }
+        let mut held: BTreeMap<BlobId, usize> = BTreeMap::new();
+        let states = first.map(|step| step.before).into_iter().chain(steps.iter().map(|step| step.after));
+        held.extend(states.enumerate().filter_map(|(at, state)| Some((state.filter(tells)?.blob, at))));
+        for (blob, at) in held {
+            gone.entry(blob).or_default().push(Source { path: path.clone(), steps: at });
+        }
+    }
+    let mut taken: BTreeSet<RepoPath> = BTreeSet::new();
+    let mut pairs = BTreeMap::new();
+    for (path, steps) in steps {
+        let born = steps.first().filter(|step| step.before.is_none()).and_then(|step| step.after);
+        let stands = steps.iter().all(|step| step.after.is_some());
+        let Some(sources) = born.filter(|_| stands).and_then(|born| gone.get(&born.blob)) else { continue };
+        let mut free = sources.iter().filter(|source| !taken.contains(&source.path));
+        let named = free.clone().find(|source| source.path.name() == path.name());
+        if let Some(source) = named.or(free.next()) {
+            taken.insert(source.path.clone());
+            pairs.insert(path.clone(), source.clone());
+        }
+    }
+    pairs
+}
+
+/// Says whether equal blobs mean equal content: not for empty files and placeholders.
+fn tells(state: &FileState) -> bool {
+    state.size > 0 && state.content != Content::Withheld
+}
+
+/// Joins the first steps of the old path to those of the new one, whose creation is the rename.
+fn joined(old: &[Step], count: usize, own: &[Step]) -> Vec<Step> {
+    let mut all = old[..count].to_vec();
+    let stood = all.last().map(|step| step.after).or(old.first().map(|step| step.before)).flatten();
+    for (at, step) in own.iter().enumerate() {
+        let mut step = step.clone();
+        if at == 0 {
+            step = Step { before: stood, role: Role::Rename, ..step };
+        } else if let Role::Return(source) | Role::Review(source) = &mut step.role {
+            *source = if *source == 0 { 0 } else { *source + count };
+        }
+        all.push(step);
+    }
+    all
+}
