@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub struct Decisions {
     commands: Vec<(WallNs, Arc<Command>)>,
     hunks: BTreeMap<HunkId, Vec<Standing>>,
+    trails: BTreeMap<HunkId, Vec<Mark>>,
     undoable: Vec<CommandId>,
     redoable: Vec<CommandId>,
 }
@@ -20,6 +21,13 @@ struct Standing {
     command: CommandId,
     decision: Arc<Decision>,
     undone: bool,
+}
+
+/// Where one item of one command stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Mark {
+    command: usize,
+    item: usize,
 }
 
 impl Decisions {
@@ -33,6 +41,10 @@ impl Decisions {
             Verb::Undo { undoes } => self.undo(undoes, command),
             Verb::Redo { redoes } => self.redo(redoes, command),
         };
+        for (item, decision) in command.items.iter().enumerate() {
+            let mark = Mark { command: self.commands.len(), item };
+            self.trails.entry(decision.hunk.clone()).or_default().push(mark);
+        }
         self.commands.push((at, Arc::new(command.clone())));
         sound
     }
@@ -71,20 +83,24 @@ impl Decisions {
         self.hunks.keys().filter_map(|hunk| self.in_force(hunk).map(|decision| (hunk, decision)))
     }
 
-    /// Returns every command that touched a hunk, oldest first.
-    pub fn history<'a>(
-        &'a self,
-        hunk: &'a HunkId,
-    ) -> impl Iterator<Item = (WallNs, &'a Command, &'a Decision)> {
-        self.commands().filter_map(move |(at, command)| {
-            let item = command.items.iter().find(|item| item.hunk == *hunk)?;
-            Some((at, command, item))
-        })
+    /// Returns every command that touched a hunk, oldest first, with what it decided.
+    pub fn history_of(&self, hunk: &HunkId) -> Vec<(&Command, &Decision)> {
+        self.history(hunk).into_iter().map(|(_, command, decision)| (command, decision)).collect()
+    }
+
+    /// Returns every command that touched a hunk, oldest first, with its time and what it decided.
+    pub fn history(&self, hunk: &HunkId) -> Vec<(WallNs, &Command, &Decision)> {
+        let marks = self.trails.get(hunk).map(Vec::as_slice).unwrap_or_default();
+        let row = |mark: &Mark| {
+            let (at, command) = self.commands.get(mark.command)?;
+            Some((*at, command.as_ref(), command.items.get(mark.item)?))
+        };
+        marks.iter().filter_map(row).collect()
     }
 
     /// Returns the hunks that any command ever touched.
     pub fn touched(&self) -> impl Iterator<Item = &HunkId> {
-        self.hunks.keys()
+        self.trails.keys()
     }
 
     /// Returns the command that `undo` takes back.

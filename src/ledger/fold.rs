@@ -1,7 +1,7 @@
 //! The fold of every journal: the one writer of the ledger, live and on replay.
 
 use crate::base::{RootId, SessionKey};
-use crate::ledger::{Chain, Log, Loss, Record, SessionLedger, Skip, Window};
+use crate::ledger::{CallFacts, CallKey, Chain, Log, Loss, Purpose, Record, SessionLedger, Skip, Window};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -84,6 +84,21 @@ impl Ledger {
         let known =
             || self.chain(root).and_then(|chain| chain.header().map(crate::ledger::RootHeader::shown));
         told.map(str::to_owned).or_else(known).unwrap_or_else(|| root.to_string())
+    }
+
+    /// Returns what is known of a call, from its window in the chain of `root`.
+    pub fn call_facts(&self, root: &RootId, call: &CallKey) -> Option<&CallFacts> {
+        let windows = self.chain(root)?.windows().rev();
+        let mut windows = windows.filter(|window| window.session == call.session && window.turn == call.turn);
+        windows.find_map(|window| match &window.purpose {
+            Purpose::Call(facts) if facts.call == call.call => Some(facts),
+            Purpose::Call(_)
+            | Purpose::Turn
+            | Purpose::FsWrite { .. }
+            | Purpose::Terminal { .. }
+            | Purpose::Review { .. }
+            | Purpose::Background { .. } => None,
+        })
     }
 
     /// Says why what `key` lists of `root` cannot be trusted; `None` when it can.

@@ -333,7 +333,7 @@ pub struct ItemShape {
     pub path: String,
     /// Its state now.
     pub state: ReviewState,
-    /// `done`, `queued`, `refused`, `left`.
+    /// `done`, `queued`, `refused`, `left`; `planned` in a dry run.
     pub outcome: String,
     /// Why, where it was refused or left; a remark otherwise.
     pub reason: Option<String>,

@@ -3,8 +3,8 @@
 use crate::base::{RepoPath, SessionId, SessionKey, base64_encode};
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
-    CallRow, Channel, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape, Grade,
-    Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, QueueShape, RangeShape,
+    CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
+    Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, RangeShape,
     ReviewState, RootRow, SupersededShape, Who,
 };
 use bstr::ByteSlice as _;
@@ -159,6 +159,26 @@ impl CommentShape {
     }
 }
 
+impl CommentShape {
+    /// Shapes a comment as it was made.
+    pub fn from_comment(row: &CommentRow, ledger: &Ledger) -> Self {
+        let comment = &row.comment;
+        let view = CommentView {
+            id: comment.id.clone(),
+            root: comment.root.clone(),
+            path: comment.path.clone(),
+            lines: Some(comment.lines),
+            made_on: comment.lines,
+            excerpt: comment.excerpt.clone(),
+            body: comment.body.clone(),
+            author: comment.author.clone(),
+            resolved: row.resolved.is_some(),
+            at: row.at,
+        };
+        Self::from_view(&view, ledger)
+    }
+}
+
 impl DegradedShape {
     /// Shapes a root.
     pub fn from_row(row: &RootRow) -> Self {
@@ -188,23 +208,6 @@ impl BlameLineShape {
             calls: line.calls.clone(),
             grade: line.credit.as_ref().map(|credit| credit.grade),
         }
-    }
-}
-
-impl QueueShape {
-    /// Counts hunks and entries: what is owed, what is decided, and what is nobody's call.
-    pub fn count<'a>(hunks: impl IntoIterator<Item = &'a Hunk>) -> Self {
-        let mut queue = Self::default();
-        for hunk in hunks {
-            let counter = match hunk.state {
-                ReviewState::Accepted => &mut queue.accepted,
-                ReviewState::Rejected => &mut queue.rejected,
-                ReviewState::Unreviewed if hunk.is_owed() => &mut queue.unreviewed,
-                ReviewState::Unreviewed => &mut queue.external,
-            };
-            *counter += 1;
-        }
-        queue
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::base::{Digest, SessionKey};
 use crate::ledger::{
     Actor, BlameShape, CommentShape, DecidedShape, Decision, DegradedShape, FilePlan, ItemShape,
-    ListingShape, ShownShape, StatusShape, Verb,
+    ListingShape, ReviewState, ShownShape, StatusShape, Verb,
 };
 use serde::{Deserialize, Serialize};
 
@@ -188,11 +188,15 @@ pub struct Plan {
     pub items: Vec<PlannedItem>,
     /// What the selector left alone, with the reason.
     pub left: Vec<ItemShape>,
+    /// What was named and is no longer there: refused as stale.
+    pub gone: Vec<ItemShape>,
 }
 
 /// One selected item of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedItem {
+    /// Its state until then.
+    pub was: ReviewState,
     /// What will be recorded when it succeeds; `left` is filled in from the outcome of its file.
     pub decision: Decision,
     /// Why it is refused, when it is.
