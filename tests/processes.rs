@@ -1,5 +1,7 @@
 //! Real processes: how a proxy starts, relays and ends between a scripted editor and scripted agents.
 
+#[path = "processes/chain.rs"]
+mod chain;
 #[path = "processes/ends.rs"]
 mod ends;
 #[path = "processes/proxy.rs"]

@@ -63,16 +63,18 @@ impl Source {
     }
 }
 
-/// Starts the thread that reads a peer. `gauge` counts what is on its way to the *other* peer.
+/// Starts the thread that reads a peer. `gauge` counts what is on its way to the *other* peer. A line longer than
+/// `longest` is passed on in parts.
 pub(crate) fn start_reader(
     leg: Leg,
     source: Source,
+    longest: usize,
     gauge: Arc<Gauge>,
     inbox: Inbox,
 ) -> io::Result<JoinHandle<()>> {
     let name = format!("read {leg:?}");
     std::thread::Builder::new().name(name).spawn(move || {
-        let mut splitter = Splitter::default();
+        let mut splitter = Splitter::new(longest);
         let mut buffer = vec![0; READ];
         loop {
             gauge.wait_for_room();

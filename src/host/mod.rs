@@ -43,6 +43,7 @@ mod run;
 mod signal;
 mod socket;
 mod voice;
+mod wires;
 mod worker;
 
 pub use recorded::Recorded;

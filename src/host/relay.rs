@@ -7,9 +7,10 @@ use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
 use crate::host::fuse::Fused;
 use crate::host::gauge::Gauge;
-use crate::host::leg::{Outgoing, Writer};
+use crate::host::leg::Outgoing;
 use crate::host::perform::Perform;
 use crate::host::voice::Voice;
+use crate::host::wires::Wires;
 use crate::ledger::{RevertFile, RevertOutcome, RevertResult};
 use crate::review::{Answer, Asked, Problem, ProblemKind};
 use crate::wire::Piece;
@@ -45,6 +46,12 @@ impl Gauges {
         Self { editor: Arc::new(Gauge::new(limit)), agent: Arc::new(Gauge::new(limit)) }
     }
 
+    /// Starts one for both directions of one connection.
+    pub(crate) fn shared(limit: usize) -> Self {
+        let gauge = Arc::new(Gauge::new(limit));
+        Self { editor: Arc::clone(&gauge), agent: gauge }
+    }
+
     /// Returns the gauge of what is on its way to `leg`.
     pub(crate) fn to(&self, leg: Leg) -> &Arc<Gauge> {
         match leg {
@@ -63,10 +70,8 @@ pub(crate) struct Parts {
     pub(crate) events: (Inbox, Receiver<Event>),
     /// What is under way.
     pub(crate) gauges: Gauges,
-    /// The way to the editor.
-    pub(crate) editor: Option<Writer>,
-    /// The way to the agent; `None` when it could not be started.
-    pub(crate) agent: Option<Writer>,
+    /// The ways to the peers.
+    pub(crate) wires: Wires,
     /// The agent's process.
     pub(crate) pid: AgentPid,
     /// What carries effects out.
@@ -86,8 +91,7 @@ pub(crate) struct Relay {
     /// Kept, so that the channel never reports its end.
     _inbox: Inbox,
     gauges: Gauges,
-    editor: Option<Writer>,
-    agent: Option<Writer>,
+    wires: Wires,
     pid: AgentPid,
     perform: Box<dyn Perform>,
     voice: Option<Voice>,
@@ -129,8 +133,7 @@ impl Relay {
             events,
             _inbox: inbox,
             gauges: parts.gauges,
-            editor: parts.editor,
-            agent: parts.agent,
+            wires: parts.wires,
             pid: parts.pid,
             perform: parts.perform,
             voice: parts.voice,
@@ -148,7 +151,7 @@ impl Relay {
             self.turn(Duration::MAX);
             self.climb();
             self.tell_agent_gone();
-            self.flush();
+            self.wires.flush();
             if let Some(code) = self.over() {
                 self.close();
                 return code;
@@ -211,13 +214,15 @@ impl Relay {
     fn read(&mut self, leg: Leg, pieces: Vec<Piece>, bytes: usize) {
         let to = leg.other();
         for piece in pieces {
-            match (piece, leg) {
-                (Piece::Line(line), Leg::Editor) => self.step(Input::FromEditor(line)),
-                (Piece::Line(line), Leg::Agent) => self.step(Input::FromAgent(line)),
-                (Piece::Oversize { bytes, ends }, _) => self.push(to, Outgoing::Part { bytes, ends }),
+            match piece {
+                Piece::Line(line) => match self.wires.incoming(leg, line) {
+                    (Leg::Editor, line) => self.step(Input::FromEditor(line)),
+                    (Leg::Agent, line) => self.step(Input::FromAgent(line)),
+                },
+                Piece::Oversize { bytes, ends } => self.wires.put(to, Outgoing::Part { bytes, ends }),
             }
         }
-        self.flush();
+        self.wires.flush();
         self.gauges.to(to).sub(bytes);
     }
 
@@ -245,10 +250,10 @@ impl Relay {
         let mut failed = Vec::new();
         for action in actions {
             match action {
-                Action::Send { leg, bytes } => self.push(leg, Outgoing::Frame(bytes)),
+                Action::Send { leg, bytes } => self.wires.push(leg, bytes),
                 Action::Append { log, record, durability } => {
                     if durability == Durability::Synced {
-                        self.flush();
+                        self.wires.flush();
                     }
                     if let Err(reason) = self.perform.append(&log, &record, durability) {
                         if durability == Durability::Synced {
@@ -267,7 +272,7 @@ impl Relay {
                 | Action::Prepare { .. }
                 | Action::Restore { .. }
                 | Action::Recover { .. } => {
-                    self.flush();
+                    self.wires.flush();
                     self.started += 1;
                     self.perform.start(action, self.fused.ledger());
                 }
@@ -286,20 +291,6 @@ impl Relay {
         for input in failed {
             self.step(input);
         }
-    }
-
-    fn push(&mut self, leg: Leg, item: Outgoing) {
-        let writer = match leg {
-            Leg::Editor => &mut self.editor,
-            Leg::Agent => &mut self.agent,
-        };
-        if let Some(writer) = writer {
-            writer.push(item);
-        }
-    }
-
-    fn flush(&mut self) {
-        self.editor.iter_mut().chain(&mut self.agent).for_each(Writer::flush);
     }
 
     fn reply(&mut self, ask: AskId, answer: Answer, unsynced: Option<&str>) {
@@ -336,11 +327,13 @@ impl Relay {
     /// Closes the agent's stdin, once, and sets the ladder up.
     fn stop_agent(&mut self) {
         if self.end.ladder.is_none() {
-            self.flush();
-            if let Some(agent) = &mut self.agent {
-                agent.close();
-            }
+            self.wires.close_agent();
             self.end.ladder = Some((Rung::Term, Instant::now() + EOF_GRACE));
+            if self.wires.is_chain() {
+                // There is no process of ours to wait for: the conductor ends it.
+                self.end.agent_silent = true;
+                self.end.reaped = Some((0, String::new(), Instant::now()));
+            }
         }
     }
 
@@ -377,9 +370,9 @@ impl Relay {
     /// Returns the exit code when nothing is left to wait for.
     fn over(&self) -> Option<i32> {
         let signalled = self.end.signal.map(|signal| 128 + signal);
-        let told = match (&self.end.told, &self.agent) {
+        let told = match (&self.end.told, self.wires.has_agent()) {
             (Some(since), _) => since,
-            (None, None) if self.end.editor_closed || self.end.code.is_some() => {
+            (None, false) if self.end.editor_closed || self.end.code.is_some() => {
                 return signalled.or(self.end.code).or(Some(1));
             }
             (None, _) => return None,
@@ -391,9 +384,7 @@ impl Relay {
 
     fn close(&mut self) {
         self.perform.close();
-        if let Some(editor) = &mut self.editor {
-            editor.wait_written(LAST_WORDS);
-        }
+        self.wires.wait_written(LAST_WORDS);
         if let Some(voice) = &self.voice {
             voice.wait_written(LAST_WORDS);
         }
@@ -420,8 +411,7 @@ impl Offline {
             setup: self.setup,
             events: self.events,
             gauges: Gauges::new(usize::MAX),
-            editor: None,
-            agent: None,
+            wires: Wires::none(),
             pid: AgentPid::default(),
             perform: self.perform,
             voice: None,

@@ -15,9 +15,12 @@ use crate::host::relay::{Gauges, Parts, Relay};
 use crate::host::signal;
 use crate::host::socket::{self, Socket};
 use crate::host::voice::{Voice, start_drain};
+use crate::host::wires::Wires;
 use crate::review::Problem;
+use crate::router::Hop;
 use crate::store::{Settings, StateDir};
 use crate::surface::Launch;
+use crate::wire::Splitter;
 use anyhow::Context as _;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,31 +30,45 @@ use std::sync::mpsc::channel;
 /// Bytes that may be under way to one peer.
 const LIMIT: usize = 64 * 1024 * 1024;
 
-/// Wraps an agent until it is gone, and returns the exit code. To be called from the main thread.
+/// What stands at the far side.
+enum Far {
+    /// An agent of ours.
+    Agent(Pipes),
+    /// An agent that could not be started.
+    Missing(NotStarted),
+    /// A conductor, on the connection that is the near side too.
+    Chain,
+}
+
+/// Wraps an agent until it is gone, and returns the exit code. Without an agent it is an element of a proxy chain. To be
+/// called from the main thread.
 pub fn run(launch: &Launch) -> anyhow::Result<i32> {
-    let seed = draw_seed()?;
-    let proxy = ProxyId::new(format!("proxy-{seed}"));
+    let (proxy, seed) = draw_name()?;
+    if launch.agent.is_empty() {
+        return relay(launch, (proxy, seed), |_| Far::Chain);
+    }
     if rustix::termios::isatty(io::stdin()) {
         let not_started = child::become_it(&launch.agent, proxy.as_str());
         return Err(anyhow::anyhow!("cannot start the agent: {}", not_started.reason));
     }
     child::adopt_orphans();
-    relay(launch, (proxy.clone(), seed), |pid| child::start(pid, &launch.agent, proxy.as_str()))
+    relay(launch, (proxy.clone(), seed), |pid| match child::start(pid, &launch.agent, proxy.as_str()) {
+        Ok(pipes) => Far::Agent(pipes),
+        Err(not_started) => Far::Missing(not_started),
+    })
 }
 
 /// Answers the editor's first request with a problem: no agent is started and nothing is forwarded.
 pub fn refuse(problem: &Problem) -> anyhow::Result<i32> {
-    let seed = draw_seed()?;
-    let proxy = ProxyId::new(format!("proxy-{seed}"));
     let code = i32::from(problem.kind.exit_code());
     let reason = problem.message.clone();
-    relay(&Launch::default(), (proxy, seed), |_| Err(NotStarted { reason, code }))
+    relay(&Launch::default(), draw_name()?, |_| Far::Missing(NotStarted { reason, code }))
 }
 
 fn relay(
     launch: &Launch,
     (proxy, seed): (ProxyId, String),
-    start: impl FnOnce(&AgentPid) -> Result<Pipes, NotStarted>,
+    start: impl FnOnce(&AgentPid) -> Far,
 ) -> anyhow::Result<i32> {
     let clock = Clock::start();
     let config = Config::of(launch.config.as_ref(), None);
@@ -63,39 +80,60 @@ fn relay(
     let inbox = Inbox::new(sender);
     let pid = AgentPid::default();
     signal::start(pid.clone(), inbox.clone()).context("cannot listen for signals")?;
-    let (stdin, streams) = match start(&pid) {
-        Ok(Pipes { stdin, stdout, stderr }) => (Some(stdin), Ok((stdout, stderr))),
-        Err(not_started) => (None, Err(not_started)),
-    };
-    let gauges = Gauges::new(LIMIT);
-    let to_agent = |stdin| Writer::start(Leg::Agent, stdin, gauges.agent.clone(), inbox.clone());
-    let to_editor =
-        Writer::start(Leg::Editor, duplicate(io::stdout())?, gauges.editor.clone(), inbox.clone());
+    let near = Near { longest: Splitter::LIMIT, gauges: Gauges::new(LIMIT), inbox: inbox.clone() };
+    let (near, wires, streams) = near.connect(start(&pid), launch)?;
     let (perform, _socket) = performer(launch, &config, (&proxy, clock), &inbox);
     let program = launch.agent.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let parts = Parts {
-        agent: stdin.map(to_agent).transpose()?,
-        editor: Some(to_editor?),
+        wires,
         events: (inbox.clone(), events),
         pid: pid.clone(),
         perform,
         setup: setup(&program.to_string_lossy(), config, proxy, seed),
         clock,
         voice: Some(voice.clone()),
-        gauges: gauges.clone(),
+        gauges: near.gauges.clone(),
     };
     let relay = std::thread::Builder::new().name("relay".into()).spawn(move || Relay::new(parts).run())?;
-    let from_editor = Source { from: duplicate(io::stdin())?, drain: None };
-    if let Err(not_started) = &streams {
-        inbox.put(Event::Came(told(launch, not_started)));
-    }
-    start_reader(Leg::Editor, from_editor, gauges.agent.clone(), inbox.clone())?;
-    if let Ok(streams) = streams {
-        Wired { pid, voice, gauges, inbox }.until_reaped(streams)?;
+    let stdin = Source { from: duplicate(io::stdin())?, drain: None };
+    start_reader(Leg::Editor, stdin, near.longest, near.gauges.agent.clone(), inbox.clone())?;
+    if let Some(streams) = streams {
+        Wired { pid, voice, gauges: near.gauges, inbox }.until_reaped(streams)?;
     }
     let code = relay.join().unwrap_or(5);
     kin::end_descendants();
     Ok(code)
+}
+
+/// The near side: our stdin and stdout.
+struct Near {
+    longest: usize,
+    gauges: Gauges,
+    inbox: Inbox,
+}
+
+impl Near {
+    /// Makes the ways to both peers. With them the agent's output and stderr, where there is an agent.
+    fn connect(mut self, far: Far, launch: &Launch) -> io::Result<(Self, Wires, Option<(OwnedFd, OwnedFd)>)> {
+        if matches!(far, Far::Chain) {
+            self.gauges = Gauges::shared(LIMIT);
+            self.longest = usize::MAX;
+        }
+        let stdout = duplicate(io::stdout())?;
+        let writer = Writer::start(Leg::Editor, stdout, self.gauges.editor.clone(), self.inbox.clone())?;
+        let (agent, streams) = match far {
+            Far::Chain => return Ok((self, Wires::Chain { hop: Hop::new(), writer }, None)),
+            Far::Agent(Pipes { stdin, stdout, stderr }) => {
+                let agent = Writer::start(Leg::Agent, stdin, self.gauges.agent.clone(), self.inbox.clone())?;
+                (Some(agent), Some((stdout, stderr)))
+            }
+            Far::Missing(not_started) => {
+                self.inbox.put(Event::Came(told(launch, &not_started)));
+                (None, None)
+            }
+        };
+        Ok((self, Wires::Pair { editor: Some(writer), agent }, streams))
+    }
 }
 
 /// What the main thread holds while the agent lives.
@@ -114,7 +152,7 @@ impl Wired {
         let (stderr_drain, stderr_end) = io::pipe()?;
         let stdout = Source { from: stdout, drain: Some(stdout_drain.into()) };
         let stderr = Source { from: stderr, drain: Some(stderr_drain.into()) };
-        start_reader(Leg::Agent, stdout, self.gauges.editor.clone(), self.inbox.clone())?;
+        start_reader(Leg::Agent, stdout, Splitter::LIMIT, self.gauges.editor, self.inbox.clone())?;
         let tail = start_drain(stderr, self.voice)?;
         let code = self.pid.wait();
         drop((stdout_end, stderr_end));
@@ -203,6 +241,11 @@ pub(crate) fn setup(program: &str, config: Config, proxy: ProxyId, seed: String)
         config,
         parent: std::env::var(child::PARENT).ok(),
     }
+}
+
+fn draw_name() -> anyhow::Result<(ProxyId, String)> {
+    let seed = draw_seed()?;
+    Ok((ProxyId::new(format!("proxy-{seed}")), seed))
 }
 
 /// Draws eight hex digits that no other run has.

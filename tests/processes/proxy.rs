@@ -25,9 +25,20 @@ pub(crate) fn scripted(script: &str) -> Proxy {
 
 /// Starts a proxy with a state directory of its own and an environment that holds nothing but `PATH`.
 pub(crate) fn start(agent: &[&str], prepare: impl FnOnce(&mut Command)) -> Proxy {
-    let state = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
     command.arg("run").arg("--").args(agent);
+    spawn(command, prepare)
+}
+
+/// Starts an element of a chain, with the test as its conductor.
+pub(crate) fn chain() -> Proxy {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+    command.arg("chain");
+    spawn(command, |_| {})
+}
+
+fn spawn(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Proxy {
+    let state = tempfile::tempdir().expect("a directory");
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HUNKGATE_STATE_DIR", state.path());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

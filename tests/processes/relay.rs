@@ -52,7 +52,7 @@ fn stderr_is_drained_although_nobody_reads_ours() {
     proxy.close_input();
     let shown = proxy.stderr();
     assert!(shown.starts_with("a line of stderr\n"));
-    assert!(shown.ends_with("dropped: nobody read them\n"), "{}", &shown[shown.len() - 100..]);
+    assert!(shown.contains("bytes of stderr were dropped: nobody read them\n"));
 }
 
 #[test]
