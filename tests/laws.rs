@@ -1,6 +1,10 @@
 //! What must hold for every input, held by generated ones (testing.md, "Laws").
 
+#[path = "laws/engine.rs"]
+mod engine;
 #[path = "laws/nasty.rs"]
 mod nasty;
+#[allow(dead_code, reason = "the transcripts use more of it")]
+mod support;
 #[path = "laws/transparency.rs"]
 mod transparency;

@@ -27,6 +27,16 @@ impl Dialect {
             other => Self::Other(other),
         }
     }
+
+    /// Returns the version number; 0 before it is agreed.
+    pub fn version(self) -> u32 {
+        match self {
+            Self::Unknown => 0,
+            Self::V1 => 1,
+            Self::V2 => 2,
+            Self::Other(other) => other,
+        }
+    }
 }
 
 /// Reads what a request or notification means, whichever way it goes.

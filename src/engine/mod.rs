@@ -7,8 +7,18 @@
 //! **Not here.** Performing actions (`host`).
 
 mod action;
+mod calls;
+mod conversation;
+mod decide;
+mod desk;
+mod ends;
+mod hold;
 mod input;
+mod mediated;
+mod roots;
+mod status;
 mod step;
+mod turn;
 
 pub use crate::base::Leg;
 pub use action::{Action, Durability, Level, Notice};

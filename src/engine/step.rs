@@ -1,10 +1,16 @@
-//! The visible pipeline.
+//! The machine and its visible pipeline: an input, in one place, to the stage that knows what it means.
 
-use crate::base::{Minter, Patterns, ProxyId, Tick};
+use crate::acp::{ClientCapabilities, Dialect, Peer};
+use crate::base::{AskId, Leg, Minter, Patterns, ProxyId, SessionId, Tick, WindowId};
 use crate::config::Config;
-use crate::engine::{Action, Input, Leg};
-use crate::ledger::Ledger;
+use crate::engine::desk::Job;
+use crate::engine::hold::Holds;
+use crate::engine::{Action, Durability, Input, Level};
+use crate::ledger::{Event, Ledger, Log, Record};
+use crate::router::Pending;
+use crate::session::Registry;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 
 /// What the host tells a new engine about itself.
 #[derive(Clone, Debug)]
@@ -26,41 +32,141 @@ pub struct Setup {
 }
 
 /// The one machine.
+///
+/// `step` takes in what happened and says what shall be done. It reads no clock, draws no randomness, touches nothing.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    setup: Setup,
-    minter: Minter,
-    ledger: Ledger,
+    pub(super) setup: Setup,
+    pub(super) now: Tick,
+    pub(super) minter: Minter,
+    pub(super) out: Vec<Action>,
+    pub(super) dialect: Dialect,
+    pub(super) client: Option<Peer>,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) agent: Option<Peer>,
+    pub(super) ledger: Ledger,
+    pub(super) sessions: Registry,
+    pub(super) pending: Pending<super::conversation::About>,
+    pub(super) holds: Holds,
+    pub(super) waits: BTreeMap<AskId, Wait>,
+    pub(super) jobs: BTreeMap<AskId, Job>,
+    pub(super) strippers: BTreeMap<SessionId, crate::review::Stripper>,
+    pub(super) terminals: BTreeMap<(SessionId, String), WindowId>,
+    pub(super) unrecorded: BTreeMap<Log, u32>,
+    pub(super) failed_start: Option<(String, i32)>,
+    pub(super) ending: bool,
+}
+
+/// What waits for the answer to an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// A parked frame.
+    Hold(AskId),
+    /// A session whose roots are being opened.
+    Roots(SessionId),
+    /// An ask that is being worked on.
+    Job(AskId),
+    /// A revert that a dead process had begun.
+    Recovery { session: crate::base::SessionKey, intent: Box<crate::ledger::RevertIntent> },
 }
 
 impl Engine {
     /// Starts a machine to which nothing has happened.
     pub fn new(setup: Setup) -> Self {
-        let minter = Minter::new(setup.seed.clone());
-        Self { setup, minter, ledger: Ledger::default() }
+        Self {
+            now: Tick::default(),
+            minter: Minter::new(setup.seed.clone()),
+            out: Vec::new(),
+            dialect: Dialect::Unknown,
+            client: None,
+            capabilities: ClientCapabilities::default(),
+            agent: None,
+            ledger: Ledger::default(),
+            sessions: Registry::default(),
+            pending: Pending::new(&setup.seed),
+            holds: Holds::default(),
+            waits: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            strippers: BTreeMap::new(),
+            terminals: BTreeMap::new(),
+            unrecorded: BTreeMap::new(),
+            failed_start: None,
+            ending: false,
+            setup,
+        }
     }
 
     /// Takes in what happened at `now`, and says what shall be done, in order.
     pub fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
-        let _ = (now, &self.setup, &self.minter);
+        self.now = now;
         match input {
-            Input::FromEditor(bytes) => vec![Action::Send { leg: Leg::Agent, bytes }],
-            Input::FromAgent(bytes) => vec![Action::Send { leg: Leg::Editor, bytes }],
-            _ => Vec::new(),
+            Input::FromEditor(line) => self.heard(Leg::Editor, line),
+            Input::FromAgent(line) => self.heard(Leg::Agent, line),
+            Input::EditorClosed => self.editor_closed(),
+            Input::AgentExited { code, stderr_tail } => self.agent_exited(code, &stderr_tail),
+            Input::AgentNotStarted { command, reason, code } => {
+                self.agent_not_started(&command, &reason, code);
+            }
+            Input::Adopt { header, directories } => self.adopt(&header, directories),
+            Input::RootsOpened { ask, roots, unrecorded, history, skips } => {
+                self.roots_opened(ask, roots, unrecorded, (&history, &skips));
+            }
+            Input::Observed { ask, root, foreign, outcome } => self.observed(ask, &root, &foreign, outcome),
+            Input::Computed { ask, computed } => self.computed(ask, computed),
+            Input::Prepared { ask, files } => self.prepared(ask, files),
+            Input::Restored { ask, files } => self.restored(ask, files),
+            Input::Asked { ask, asked } => self.asked(ask, asked),
+            Input::AppendFailed { log, reason } => self.append_failed(&log, &reason),
+            Input::Woken => {}
+            Input::Signal(name) => self.say(Level::Info, format!("received {name}")),
         }
+        self.expire();
+        self.fail_unstarted();
+        std::mem::take(&mut self.out)
     }
 
     /// Returns when [`Input::Woken`] is due.
     pub fn deadline(&self) -> Option<Tick> {
-        None
+        self.holds.deadline()
     }
+
     /// Returns the ledger: the fold of all that was recorded.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
+    /// Returns the sessions of this connection.
+    pub fn sessions(&self) -> &Registry {
+        &self.sessions
+    }
+
     /// Gives every parked frame up, oldest first, after a step that failed: the host goes on without the engine.
     pub fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
-        Vec::new()
+        let mut frames = Vec::new();
+        for hold in self.holds.drain() {
+            frames.push((hold.to, hold.line));
+            frames.extend(hold.behind.into_iter().map(|line| (hold.to, line)));
+        }
+        frames
+    }
+
+    pub(super) fn send(&mut self, leg: Leg, bytes: Bytes) {
+        self.out.push(Action::Send { leg, bytes });
+    }
+
+    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+        self.out.push(Action::Log { level, text: text.into() });
+    }
+
+    /// Folds an event into the ledger and appends it: the fold and the journal see the same record.
+    pub(super) fn record(&mut self, log: Log, event: Event, durability: Durability) {
+        let record = Record { at: self.now.wall, event };
+        self.ledger.apply(&log, &record);
+        self.out.push(Action::Append { log, record, durability });
+    }
+
+    fn append_failed(&mut self, log: &Log, reason: &str) {
+        *self.unrecorded.entry(log.clone()).or_default() += 1;
+        self.say(Level::Warn, format!("recording is incomplete: {reason}"));
     }
 }

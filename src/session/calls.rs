@@ -44,7 +44,7 @@ pub enum CallChange {
     Same,
 }
 
-/// The calls of one session. Ids are reused by agents: a new turn forgets what is closed.
+/// The calls of one session. Ids are reused by agents: one that begins again in another turn is another call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calls {
     known: IndexMap<CallId, OpenCall>,
@@ -55,7 +55,11 @@ impl Calls {
     /// under way: a call that is over at first sight outside one is history.
     pub fn see(&mut self, update: &CallUpdate, window: WindowId, turn: ActiveTurn) -> CallChange {
         let over = matches!(update.status, Some(CallStatus::Completed | CallStatus::Failed));
-        let Some(known) = self.known.get_mut(&update.call) else {
+        let again = |known: &OpenCall| {
+            let begins = update.status == Some(CallStatus::Open);
+            known.closed && begins && turn != ActiveTurn::None && turn != ActiveTurn::Some(known.turn)
+        };
+        let Some(known) = self.known.get_mut(&update.call).filter(|known| !again(known)) else {
             return self.first_sight(update, window, turn, over);
         };
         let before = (known.title.clone(), known.kind.clone(), known.read_only, known.parent.clone());
@@ -128,18 +132,17 @@ impl Calls {
         Some(known.clone())
     }
 
-    /// Closes every call, and forgets those that were closed before. Returns the ones that were open.
-    pub fn end_turn(&mut self) -> Vec<OpenCall> {
-        let open: Vec<OpenCall> = self.open().cloned().collect();
+    /// Closes the calls of one turn, or every call. Returns the ones that were open.
+    pub fn end_turn(&mut self, turn: EndedTurn) -> Vec<OpenCall> {
+        let ended = |call: &&OpenCall| match turn {
+            EndedTurn::All => true,
+            EndedTurn::One(number) => call.turn == number,
+        };
+        let open: Vec<OpenCall> = self.open().filter(ended).cloned().collect();
         for call in &open {
             self.close(&call.call);
         }
         open
-    }
-
-    /// A new turn begins: ids of closed calls may come again and are other calls then.
-    pub fn forget_closed(&mut self) {
-        self.known.retain(|_, call| !call.closed);
     }
 
     /// Returns the open calls, oldest first.
@@ -155,6 +158,15 @@ pub enum ActiveTurn {
     None,
     /// One is; without a number where no prompt began it.
     Some(Option<TurnNo>),
+}
+
+/// Which turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndedTurn {
+    /// One of several.
+    One(Option<TurnNo>),
+    /// Nothing is under way any more.
+    All,
 }
 
 fn refine(known: &mut OpenCall, update: &CallUpdate) {
@@ -216,9 +228,11 @@ mod tests {
     fn an_id_that_comes_again_in_another_turn_is_another_call() {
         let mut calls = Calls::default();
         calls.see(&update("t", None), window("w"), ActiveTurn::Some(Some(TurnNo(1))));
-        calls.end_turn();
-        calls.forget_closed();
-        let again = calls.see(&update("t", None), window("w2"), ActiveTurn::Some(Some(TurnNo(2))));
+        calls.end_turn(EndedTurn::All);
+        let second = ActiveTurn::Some(Some(TurnNo(2)));
+        let late = calls.see(&update("t", Some(CallStatus::Completed)), window("w2"), second);
+        assert_eq!(late, CallChange::Same);
+        let again = calls.see(&update("t", Some(CallStatus::Open)), window("w2"), second);
         assert_eq!(again, CallChange::Opened);
         assert_eq!(calls.get(&CallId::new("t")).map(|call| call.window.as_str()), Some("w2"));
     }

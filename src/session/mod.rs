@@ -25,6 +25,6 @@ mod calls;
 mod registry;
 mod turn;
 
-pub use calls::{ActiveTurn, CallChange, Calls, OpenCall};
+pub use calls::{ActiveTurn, CallChange, Calls, EndedTurn, OpenCall};
 pub use registry::{Recording, Registry, Replay, Session, TrackedRoot};
 pub use turn::{LiveTurn, Phase, Turns};

@@ -1,0 +1,317 @@
+//! Calls: when each could have written, and what it says it writes.
+
+use crate::acp::{CallClaim, CallStatus, CallUpdate, ClaimedIn, Fact, PermissionOption, Said};
+use crate::base::{CallId, Digest, Leg, RepoPath, RootId, SessionId, WindowId};
+use crate::engine::conversation::{About, Sharpness};
+use crate::engine::hold::Held;
+use crate::engine::step::Wait;
+use crate::engine::{Action, Durability, Engine};
+use crate::ledger::{
+    Bound, CallFacts, Claim, ClaimBody, ClaimText, Event, Hi, Log, Purpose, Source, ToolKind, Why, Window,
+};
+use crate::session::{CallChange, OpenCall, Recording, Replay, Session};
+use crate::wire::IdToken;
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+impl Engine {
+    /// Returns the session under which a session's calls are recorded: itself, or the one it works for.
+    pub(super) fn recorder_of(&self, id: &SessionId) -> Option<SessionId> {
+        let mut at = id;
+        for _ in 0..8 {
+            let session = self.sessions.get(at)?;
+            match (&session.recording, &session.parent) {
+                (Recording::On(_), _) => return Some(at.clone()),
+                (_, Some(parent)) => at = parent,
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// A message says something of a call.
+    pub(super) fn call_seen(&mut self, id: &SessionId, update: &CallUpdate) {
+        let Some(id) = self.recorder_of(id) else { return };
+        let window = WindowId::new(self.minter.mint("w"));
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if session.replay != Replay::No {
+            return;
+        }
+        let turn = session.active_turn();
+        let change = session.calls.see(update, window, turn);
+        match change {
+            CallChange::History => return,
+            CallChange::Opened => self.call_opened(&id, &update.call),
+            CallChange::Refined => self.call_refined(&id, &update.call),
+            CallChange::Same => {}
+        }
+        let named = self.claims_made(&id, update);
+        self.link_terminals(&id, update);
+        let over = matches!(update.status, Some(CallStatus::Completed | CallStatus::Failed));
+        let closed = over.then(|| self.sessions.get_mut(&id)?.calls.close(&update.call)).flatten();
+        if let Some(call) = closed {
+            self.close_window(&id, &call.window, Hi::Reported);
+            self.look(&id, Why::WindowClosed, &call.named);
+        } else if !named.is_empty() || change == CallChange::Opened {
+            self.look(&id, Why::WindowOpened, &named);
+        }
+    }
+
+    fn call_opened(&mut self, id: &SessionId, call: &CallId) {
+        if let Some(window) = self.call_window(id, call, Bound::Soft) {
+            self.say_window(id, &window);
+        }
+    }
+
+    fn call_refined(&mut self, id: &SessionId, call: &CallId) {
+        let Some(open) = self.sessions.get(id).and_then(|session| session.calls.get(call)) else { return };
+        let (window, facts) = (open.window.clone(), facts_of(open));
+        for root in self.roots_of(id) {
+            let event = Event::WindowRefined { window: window.clone(), facts: facts.clone() };
+            self.record(Log::Root(root), event, Durability::Written);
+        }
+    }
+
+    /// Returns the window of a call, opening now.
+    fn call_window(&self, id: &SessionId, call: &CallId, lo: Bound) -> Option<Window> {
+        let session = self.sessions.get(id)?;
+        let open = session.calls.get(call)?;
+        Some(Window {
+            id: open.window.clone(),
+            proxy: self.setup.proxy.clone(),
+            session: session.key.clone(),
+            turn: open.turn,
+            purpose: Purpose::Call(facts_of(open)),
+            opened: self.now.wall,
+            lo,
+            closed: None,
+            parent: open.parent.clone(),
+        })
+    }
+
+    /// Records the claims of a message that are new. Returns the paths they name.
+    fn claims_made(&mut self, id: &SessionId, update: &CallUpdate) -> Vec<(RootId, RepoPath)> {
+        let mut named = Vec::new();
+        for claim in &update.claims {
+            let Some(session) = self.sessions.get_mut(id) else { break };
+            if !session.calls.claim(&update.call, claim_digest(claim)) {
+                continue;
+            }
+            match session.locate(&claim.path) {
+                Ok((root, path)) => {
+                    session.calls.name(&update.call, (root.clone(), path.clone()));
+                    named.push((root.clone(), path.clone()));
+                    self.claimed(id, update, claim, (root, path));
+                }
+                Err(outside) => self.outside(id, update, &outside),
+            }
+        }
+        named
+    }
+
+    fn claimed(
+        &mut self,
+        id: &SessionId,
+        update: &CallUpdate,
+        claim: &CallClaim,
+        (root, path): (RootId, RepoPath),
+    ) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let turn = session.calls.get(&update.call).and_then(|call| call.turn);
+        let body = body_of(session, &root, &claim.says);
+        let withheld = self.setup.withheld.hides(&path);
+        let claim = Claim {
+            session: session.key.clone(),
+            turn,
+            call: update.call.clone(),
+            at: self.now.wall,
+            path,
+            body: if withheld { without_text(body) } else { body },
+            source: match claim.from {
+                ClaimedIn::Diff => Source::Diff,
+                ClaimedIn::RawInput => Source::RawInput,
+                ClaimedIn::Location => Source::Location,
+                ClaimedIn::Permission => Source::Permission,
+            },
+        };
+        self.record(Log::Root(root), Event::Claimed(claim), Durability::Written);
+    }
+
+    /// A call that may write names a path beyond every root: shown, never tracked.
+    fn outside(&mut self, id: &SessionId, update: &CallUpdate, path: &str) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let open = session.calls.get(&update.call);
+        if open.is_some_and(|call| call.read_only || ToolKind::parse(&call.kind).is_weak()) {
+            return;
+        }
+        let title = open.map(|call| call.title.clone()).unwrap_or_default();
+        let event = Event::Noticed {
+            topic: "outside".into(),
+            path: None,
+            text: format!("{path} (named by {title:?}, call {})", update.call),
+        };
+        self.record(Log::Session(session.key.clone()), event, Durability::Written);
+    }
+
+    /// Looks at a session's roots without waiting for what comes out.
+    pub(super) fn look(&mut self, id: &SessionId, why: Why, named: &[(RootId, RepoPath)]) {
+        for root in self.roots_of(id) {
+            let named = named.iter().filter(|(of, _)| *of == root).map(|(_, path)| path.clone()).collect();
+            let ask = self.minter.mint_ask();
+            self.out.push(Action::Observe { ask, root, why, named });
+        }
+    }
+
+    /// Looks at a session's roots for something that waits.
+    pub(super) fn observe_all(
+        &mut self,
+        id: &SessionId,
+        why: Why,
+        wait: Wait,
+    ) -> BTreeSet<crate::base::AskId> {
+        let mut asked = BTreeSet::new();
+        for root in self.roots_of(id) {
+            let ask = self.minter.mint_ask();
+            self.waits.insert(ask, wait.clone());
+            self.out.push(Action::Observe { ask, root, why, named: Vec::new() });
+            asked.insert(ask);
+        }
+        asked
+    }
+
+    /// The agent asks for a permission: its call, if it names one, is known from now on.
+    pub(super) fn permission_asked(
+        &mut self,
+        id: &SessionId,
+        request: Option<IdToken>,
+        call: Option<&CallUpdate>,
+        (title, options): (String, Vec<PermissionOption>),
+    ) {
+        if let (Some(session), Some(request)) = (self.sessions.get_mut(id), &request) {
+            session.turns.ask(request.clone());
+        }
+        if let Some(update) = call {
+            self.call_seen(id, update);
+        }
+        let about = About::Permission { call: call.map(|update| update.call.clone()), title, options };
+        self.remember(Leg::Agent, request, "session/request_permission", (Some(id.clone()), about));
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other answer chooses nothing")]
+    /// It was answered. An allow waits until the roots have been looked at: the call has provably not begun.
+    pub(super) fn permission_answered(
+        &mut self,
+        (session, request, call, (title, options, waited_ms)): AnsweredPermission<'_>,
+        fact: Fact,
+        line: Bytes,
+    ) {
+        let Some(id) = session else { return self.send(Leg::Agent, line) };
+        if let Some(known) = self.sessions.get_mut(&id) {
+            known.turns.answered(request);
+        }
+        let kind = match &fact {
+            Fact::PermissionAnswered { option: Some(chosen) } => {
+                let kind =
+                    options.iter().find(|option| option.id == *chosen).map(|option| option.kind.clone());
+                Some(kind.unwrap_or_else(|| "unknown".into()))
+            }
+            _ => None,
+        };
+        let outcome = match (&fact, &kind) {
+            (_, Some(kind)) => format!("selected:{kind}"),
+            (Fact::Failed { .. }, None) => "error".into(),
+            (_, None) => "cancelled".into(),
+        };
+        let recorder = self.recorder_of(&id);
+        if let Some(session) = recorder.as_ref().and_then(|id| self.sessions.get(id)) {
+            let turn = session.turns.current().and_then(|turn| turn.number);
+            let title = title.chars().take(200).collect();
+            let options = options.into_iter().map(|option| option.kind).collect();
+            let event = Event::PermissionSeen {
+                call: call.clone(),
+                turn,
+                title,
+                options,
+                outcome: Some(outcome),
+                waited_ms,
+            };
+            self.record(Log::Session(session.key.clone()), event, Durability::Written);
+        }
+        match (kind, recorder) {
+            (Some(kind), Some(recorder)) if !kind.starts_with("reject") => {
+                self.park(Leg::Agent, &recorder, line, Held::Allow { call });
+            }
+            (_, recorder) => {
+                self.send(Leg::Agent, line);
+                if let (Some(recorder), Some(call)) = (recorder, call) {
+                    self.refused(&recorder, &call);
+                }
+            }
+        }
+    }
+
+    /// A call was refused before it began.
+    fn refused(&mut self, id: &SessionId, call: &CallId) {
+        let open = self.sessions.get_mut(id).and_then(|session| session.calls.close(call));
+        if let Some(call) = open {
+            self.close_window(id, &call.window, Hi::Reported);
+        }
+    }
+
+    /// The answer that allows a call goes on: the call begins now, not when it was announced.
+    pub(super) fn allow_released(&mut self, id: &SessionId, call: Option<&CallId>, sharp: Sharpness) {
+        let Some(call) = call.filter(|_| sharp == Sharpness::Hard) else { return };
+        let sharpened = self.sessions.get_mut(id).and_then(|session| session.calls.sharpen(call)).is_some();
+        if let Some(window) = self.call_window(id, call, Bound::Hard).filter(|_| sharpened) {
+            self.say_window(id, &window);
+        }
+    }
+}
+
+/// A permission with its answer: session, request, call, and (title, options, milliseconds waited).
+pub(super) type AnsweredPermission<'a> =
+    (Option<SessionId>, &'a IdToken, Option<CallId>, (String, Vec<PermissionOption>, u64));
+
+pub(super) fn facts_of(call: &OpenCall) -> CallFacts {
+    CallFacts {
+        call: call.call.clone(),
+        title: call.title.clone(),
+        kind: ToolKind::parse(&call.kind),
+        read_only: call.read_only,
+    }
+}
+
+fn body_of(session: &Session, root: &RootId, says: &Said) -> ClaimBody {
+    let text = |text: &String| ClaimText::new(text.clone());
+    match says {
+        Said::Location => ClaimBody::Location,
+        Said::Fragment { old, new } => ClaimBody::Fragment { old: text(old), new: text(new) },
+        Said::Whole { old, new } => ClaimBody::Whole { old: old.as_ref().map(text), new: text(new) },
+        Said::Diff { old, new } => ClaimBody::Diff { old: old.as_ref().map(text), new: text(new) },
+        Said::Delete => ClaimBody::Delete,
+        Said::Move { to } => match session.locate(to) {
+            Ok((of, to)) if of == *root => ClaimBody::Move { to },
+            Ok(_) | Err(_) => ClaimBody::Delete,
+        },
+    }
+}
+
+/// Keeps what is claimed of a withheld file, without its text.
+fn without_text(body: ClaimBody) -> ClaimBody {
+    match body {
+        ClaimBody::Fragment { .. } | ClaimBody::Whole { .. } | ClaimBody::Diff { .. } => ClaimBody::Location,
+        body @ (ClaimBody::Location | ClaimBody::Delete | ClaimBody::Move { .. }) => body,
+    }
+}
+
+fn claim_digest(claim: &CallClaim) -> Digest {
+    let (kind, texts): (&str, [&str; 2]) = match &claim.says {
+        Said::Location => ("location", ["", ""]),
+        Said::Fragment { old, new } => ("fragment", [old, new]),
+        Said::Whole { old, new } => ("whole", [old.as_deref().unwrap_or("\0"), new]),
+        Said::Diff { old, new } => ("diff", [old.as_deref().unwrap_or("\0"), new]),
+        Said::Delete => ("delete", ["", ""]),
+        Said::Move { to } => ("move", [to, ""]),
+    };
+    Digest::of(&[claim.path.as_bytes(), kind.as_bytes(), texts[0].as_bytes(), texts[1].as_bytes()])
+}

@@ -1,0 +1,386 @@
+//! Asks: looked at afresh, computed by the host, and where something is decided, carried out here step by step.
+//!
+//! ```text
+//!   asked ─▶ observing ─▶ computing ─▶ answer
+//!                             │ plan
+//!                             ▼
+//!                         preparing ─▶ intent synced ─▶ restoring ─▶ done + decision synced ─▶ looking ─▶ answer
+//! ```
+
+use crate::acp::author::{self, Foreground};
+use crate::base::{AskId, CommandId, Leg, SessionId, SessionKey, WallNs, WindowId};
+use crate::engine::conversation::Sharpness;
+use crate::engine::step::Wait;
+use crate::engine::{Action, Durability, Engine, Notice};
+use crate::ledger::{
+    Actor, Channel, Comment, CommentShape, CommentView, DecidedShape, Event, ListingShape, Log,
+    RevertOutcome, ReviewState, Who, Why,
+};
+use crate::review::{
+    self, Answer, Ask, Asked, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind, Selector,
+};
+use crate::session::{Recording, Session};
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+/// An ask that is being worked on.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// Whom the answer goes to.
+    pub(super) to: ReplyTo,
+    /// What was asked.
+    pub(super) asked: Asked,
+    /// The session, as the peer calls it.
+    pub(super) session: SessionId,
+    /// Looks that are still awaited.
+    pub(super) awaiting: BTreeSet<AskId>,
+    /// Where it stands.
+    pub(super) stage: Stage,
+}
+
+/// Whom an answer goes to.
+#[derive(Clone, Debug)]
+pub(super) enum ReplyTo {
+    /// Whoever asked the host.
+    Host(AskId),
+    /// The editor: a slash command, by its prompt.
+    Slash(Bytes),
+    /// The end of a turn: a reject that had waited for it.
+    PendingReject { hold: Option<AskId>, command: CommandId },
+    /// The end of a turn: the summary.
+    Summary { hold: AskId },
+}
+
+/// Where an ask stands.
+#[derive(Clone, Debug)]
+pub(super) enum Stage {
+    Observing,
+    Computing,
+    Preparing(Box<Plan>, CommandId),
+    Restoring(Box<Plan>, CommandId, Vec<RevertOutcome>, WindowId),
+    Settled(Box<Answer>),
+}
+
+impl Engine {
+    /// Somebody asked something.
+    pub(super) fn asked(&mut self, ask: AskId, asked: Asked) {
+        let session = self.sessions.by_key(&asked.session).map(|session| session.id.clone());
+        match session {
+            Some(session) => self.start(ReplyTo::Host(ask), session, asked),
+            None => {
+                let problem = Problem::new(ProblemKind::User, "this proxy does not hold that session");
+                self.out.push(Action::Reply { ask, answer: Answer::Problem(problem) });
+            }
+        }
+    }
+
+    /// The person asked in the editor.
+    pub(super) fn slash(&mut self, session: &SessionId, prompt: Bytes, asked: Result<Ask, String>) {
+        let known = self.sessions.get(session).map(|known| known.key.clone());
+        match (asked, known) {
+            (Err(help), _) => self.tell(session, &prompt, &help),
+            (Ok(_), None) => {
+                self.tell(
+                    session,
+                    &prompt,
+                    "hunkgate does not know this session; nothing of it is recorded.",
+                );
+            }
+            (Ok(ask), Some(key)) => {
+                let actor = Actor { who: Who::Person, channel: Channel::Editor };
+                let asked = Asked { session: key, actor, may_decide: true, ask };
+                self.start(ReplyTo::Slash(prompt), session.clone(), asked);
+            }
+        }
+    }
+
+    /// Answers a prompt of ours: the agent never sees it.
+    fn tell(&mut self, session: &SessionId, prompt: &Bytes, text: &str) {
+        let busy = self.sessions.get(session).is_some_and(|known| known.turns.current().is_some());
+        let foreground = if busy { Foreground::Busy } else { Foreground::Idle };
+        let message = self.minter.mint("hunkgate");
+        for line in author::prompt_answer(self.dialect, prompt, &message, text, foreground) {
+            self.send(Leg::Editor, line);
+        }
+    }
+
+    /// Runs the rejects that waited for the turn's end. Returns what the end has to wait for.
+    pub(super) fn run_pending_rejects(&mut self, id: &SessionId, hold: AskId) -> BTreeSet<AskId> {
+        self.pending_rejects(id, Some(hold))
+    }
+
+    fn pending_rejects(&mut self, id: &SessionId, hold: Option<AskId>) -> BTreeSet<AskId> {
+        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else {
+            return BTreeSet::new();
+        };
+        let pending = self.ledger.session(&key).map(|ledger| ledger.pending_rejects().to_vec());
+        let mut jobs = BTreeSet::new();
+        for reject in pending.unwrap_or_default() {
+            let (ids, digests) =
+                reject.hunks.into_iter().map(|(id, digest)| (id.as_str().to_owned(), digest)).unzip();
+            let decide = Decide {
+                verb: DecideVerb::Reject,
+                selector: Selector::Ids(ids),
+                reason: reject.reason,
+                digests,
+                dry_run: false,
+                force: false,
+                now: true,
+            };
+            let asked = Asked {
+                session: key.clone(),
+                actor: reject.actor,
+                may_decide: true,
+                ask: Ask::Decide(decide),
+            };
+            let to = ReplyTo::PendingReject { hold, command: reject.command };
+            jobs.insert(self.start_looked(to, id.clone(), asked));
+        }
+        jobs
+    }
+
+    pub(super) fn wants_summary(&self) -> bool {
+        self.setup.config.review.at_turn_end != crate::config::AtTurnEnd::Off
+    }
+
+    /// Begins the summary of a turn. Returns what the end has to wait for.
+    pub(super) fn start_summary(&mut self, id: &SessionId, hold: AskId) -> BTreeSet<AskId> {
+        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else {
+            return BTreeSet::new();
+        };
+        let actor = Actor { who: Who::Person, channel: Channel::None };
+        let asked = Asked { session: key, actor, may_decide: false, ask: Ask::Hunks { paths: Vec::new() } };
+        BTreeSet::from([self.start_looked(ReplyTo::Summary { hold }, id.clone(), asked)])
+    }
+
+    fn start(&mut self, to: ReplyTo, session: SessionId, asked: Asked) {
+        if asked.ask.decides() && !asked.may_decide {
+            return self.refuse(&to, &session, &asked);
+        }
+        let id = self.minter.mint_ask();
+        let recording = self.sessions.get(&session).map(|known| known.recording.clone());
+        let job =
+            Job { to, asked, session: session.clone(), awaiting: BTreeSet::new(), stage: Stage::Observing };
+        self.jobs.insert(id, job);
+        match recording {
+            Some(Recording::On(_)) => self.observe_for(id, &session),
+            Some(Recording::Opening) => {}
+            Some(Recording::Off(reason)) => self.unrecorded(id, &reason),
+            None => self.unrecorded(id, "the session is not known"),
+        }
+    }
+
+    fn unrecorded(&mut self, id: AskId, reason: &str) {
+        let status = matches!(self.jobs.get(&id).map(|job| &job.asked.ask), Some(Ask::Status));
+        if status {
+            return self.finish(id, Answer::Listing(ListingShape::default()));
+        }
+        let problem = Problem::new(ProblemKind::Degraded, format!("this session is not recorded: {reason}"));
+        self.finish(id, Answer::Problem(problem));
+    }
+
+    /// Starts a job whose roots have just been looked at.
+    fn start_looked(&mut self, to: ReplyTo, session: SessionId, asked: Asked) -> AskId {
+        let id = self.minter.mint_ask();
+        let job = Job { to, asked, session, awaiting: BTreeSet::new(), stage: Stage::Observing };
+        self.jobs.insert(id, job);
+        self.compute(id);
+        id
+    }
+
+    fn observe_for(&mut self, id: AskId, session: &SessionId) {
+        let awaiting = self.observe_all(session, Why::Listing, Wait::Job(id));
+        let none = awaiting.is_empty();
+        if let Some(job) = self.jobs.get_mut(&id) {
+            job.awaiting = awaiting;
+        }
+        if none {
+            self.compute(id);
+        }
+    }
+
+    /// Asks that came before the roots were known.
+    pub(super) fn wake_jobs_of(&mut self, key: &SessionKey) {
+        let waiting: Vec<(AskId, SessionId)> = self
+            .jobs
+            .iter()
+            .filter(|(_, job)| job.asked.session == *key && job.awaiting.is_empty())
+            .filter(|(_, job)| matches!(job.stage, Stage::Observing))
+            .map(|(id, job)| (*id, job.session.clone()))
+            .collect();
+        for (id, session) in waiting {
+            match self.sessions.get(&session).map(|known| known.recording.clone()) {
+                Some(Recording::Off(reason)) => self.unrecorded(id, &reason),
+                _ => self.observe_for(id, &session),
+            }
+        }
+        let idle =
+            self.sessions.by_key(key).filter(|session| !session.adopted).map(|session| session.id.clone());
+        if let Some(id) = idle {
+            self.pending_rejects(&id, None);
+        }
+    }
+
+    /// A deciding ask from where none may come is refused and recorded.
+    fn refuse(&mut self, to: &ReplyTo, session: &SessionId, asked: &Asked) {
+        let recorded =
+            self.sessions.get(session).is_some_and(|known| matches!(known.recording, Recording::On(_)));
+        if recorded {
+            let text =
+                format!("refused to decide for a process started under a proxy ({:?})", asked.actor.channel);
+            let event = Event::Noticed { topic: "refused".into(), path: None, text };
+            self.record(Log::Session(asked.session.clone()), event, Durability::Synced);
+        }
+        let problem = Problem::new(ProblemKind::Conflict, "a process that an agent started may not decide")
+            .hint("decide in the editor, or in a terminal that was not opened by the agent");
+        self.reply(to, session, Answer::Problem(problem));
+    }
+
+    /// A look that a job waited for came in.
+    pub(super) fn job_served(&mut self, job: AskId, served: AskId, _sharp: Sharpness) {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        known.awaiting.remove(&served);
+        if !known.awaiting.is_empty() {
+            return;
+        }
+        match &known.stage {
+            Stage::Observing => self.compute(job),
+            Stage::Settled(answer) => {
+                let answer = (**answer).clone();
+                self.finish(job, answer);
+            }
+            Stage::Computing | Stage::Preparing(..) | Stage::Restoring(..) => {}
+        }
+    }
+
+    fn compute(&mut self, id: AskId) {
+        let Some(job) = self.jobs.get_mut(&id) else { return };
+        job.stage = Stage::Computing;
+        let key = job.asked.session.clone();
+        if let Ask::Rebase { root } = &job.asked.ask {
+            let root = root.clone();
+            return self.rebase(id, root.as_deref());
+        }
+        let status = job.asked.ask == Ask::Status;
+        let what = if status { Ask::Hunks { paths: Vec::new() } } else { job.asked.ask.clone() };
+        let ask = self.minter.mint_ask();
+        self.waits.insert(ask, Wait::Job(id));
+        self.out.push(Action::Compute { ask, session: key, what });
+    }
+
+    pub(super) fn computed(&mut self, ask: AskId, computed: Computed) {
+        let Some(Wait::Job(id)) = self.waits.remove(&ask) else { return };
+        let Some(job) = self.jobs.get(&id) else { return };
+        let key = job.asked.session.clone();
+        match computed {
+            Computed::Answer(Answer::Resolved(comment)) => {
+                let actor = job.asked.actor.clone();
+                let event = Event::CommentResolved { comment: comment.id.clone(), actor };
+                self.record(Log::Session(key.clone()), event, Durability::Synced);
+                self.publish(&key, "commented");
+                self.finish(id, Answer::Resolved(CommentShape { resolved: true, ..comment }));
+            }
+            Computed::Answer(answer) => self.finish(id, answer),
+            Computed::Comment(mut comment) => {
+                comment.id = crate::base::CommentId::new(self.minter.mint("c"));
+                comment.author = job.asked.actor.clone();
+                let view = fresh_view(&comment, self.now.wall);
+                let shape = CommentShape::from_view(&view, &self.ledger);
+                self.record(Log::Session(key.clone()), Event::Commented(*comment), Durability::Synced);
+                self.publish(&key, "commented");
+                self.finish(id, Answer::Commented(shape));
+            }
+            Computed::Plan(plan) => self.planned(id, plan),
+        }
+    }
+
+    pub(super) fn publish(&mut self, key: &SessionKey, reason: &'static str) {
+        self.out.push(Action::Publish(Notice::ReviewChanged { session: key.clone(), reason }));
+    }
+
+    /// Gives the answer, with what only the engine knows.
+    pub(super) fn finish(&mut self, id: AskId, answer: Answer) {
+        let Some(job) = self.jobs.remove(&id) else { return };
+        let answer = match (answer, &job.asked.ask) {
+            (Answer::Listing(listing), Ask::Status) => Answer::Status(self.status(&job.session, &listing)),
+            (Answer::Listing(mut listing), _) => {
+                listing.policy = self.policy_of(&job.session);
+                Answer::Listing(listing)
+            }
+            (other, _) => other,
+        };
+        match &job.to {
+            ReplyTo::PendingReject { hold, command } => {
+                self.reject_settled(&job.asked.session, command, &answer);
+                if let Some(hold) = hold {
+                    self.hold_served(*hold, id, Sharpness::Hard);
+                }
+            }
+            ReplyTo::Summary { hold } => {
+                let hold = *hold;
+                self.summarize(&job.session, &answer);
+                self.hold_served(hold, id, Sharpness::Hard);
+            }
+            to @ (ReplyTo::Host(_) | ReplyTo::Slash(_)) => self.reply(to, &job.session, answer),
+        }
+    }
+
+    fn reply(&mut self, to: &ReplyTo, session: &SessionId, answer: Answer) {
+        match to {
+            ReplyTo::Host(ask) => self.out.push(Action::Reply { ask: *ask, answer }),
+            ReplyTo::Slash(prompt) => {
+                let text = review::render(&answer);
+                self.tell(session, prompt, &text);
+            }
+            ReplyTo::PendingReject { .. } | ReplyTo::Summary { .. } => {}
+        }
+    }
+
+    fn reject_settled(&mut self, key: &SessionKey, command: &CommandId, answer: &Answer) {
+        let done = if let Answer::Decided(shape) = answer { all_done(shape) } else { false };
+        let outcome = if done { "done" } else { "stale" };
+        let event = Event::RejectSettled { command: command.clone(), outcome: outcome.into() };
+        self.record(Log::Session(key.clone()), event, Durability::Synced);
+        if outcome == "stale" {
+            let text =
+                "a reject that waited for the turn's end was not carried out in full: the file had changed";
+            let event = Event::Noticed { topic: "stale".into(), path: None, text: text.into() };
+            self.record(Log::Session(key.clone()), event, Durability::Written);
+        }
+    }
+
+    /// Says at the turn's end what there is to review.
+    fn summarize(&mut self, session: &SessionId, answer: &Answer) {
+        let Answer::Listing(listing) = answer else { return };
+        let turn = self.sessions.get(session).map(|known| known.turns.last());
+        if let Some(text) = review::summary(listing, turn, &self.setup.config.review.command) {
+            let message = self.minter.mint("hunkgate");
+            let line = author::message_chunk(self.dialect, session, &message, &text);
+            self.send(Leg::Editor, line);
+        }
+    }
+
+    pub(super) fn is_recorded(session: &Session) -> bool {
+        matches!(session.recording, Recording::On(_))
+    }
+}
+
+/// Returns a comment as it is seen the moment it is made.
+fn fresh_view(comment: &Comment, at: WallNs) -> CommentView {
+    CommentView {
+        id: comment.id.clone(),
+        root: comment.root.clone(),
+        path: comment.path.clone(),
+        lines: Some(comment.lines),
+        made_on: comment.lines,
+        excerpt: comment.excerpt.clone(),
+        body: comment.body.clone(),
+        author: comment.author.clone(),
+        resolved: false,
+        at,
+    }
+}
+
+fn all_done(shape: &DecidedShape) -> bool {
+    shape.items.iter().all(|item| item.outcome == "done" && item.state == ReviewState::Rejected)
+}

@@ -1,0 +1,106 @@
+//! Ends: of a session, of the editor, of the agent.
+
+use crate::acp::author;
+use crate::base::{Leg, SessionId};
+use crate::engine::{Action, Durability, Engine, Level};
+use crate::ledger::{Event, Hi, Log};
+use crate::session::Recording;
+
+impl Engine {
+    /// The session was closed or deleted by its peer. What is undecided stays undecided.
+    pub(super) fn session_ended(&mut self, id: &SessionId, how: &str) {
+        self.close_session(id, how);
+        self.sessions.remove(id);
+        self.strippers.remove(id);
+    }
+
+    fn close_session(&mut self, id: &SessionId, why: &str) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let (key, recorded) = (session.key.clone(), matches!(session.recording, Recording::On(_)));
+        let turns = session.turns.end_all();
+        let calls = session.calls.end_turn(crate::session::EndedTurn::All);
+        if !recorded || session.adopted {
+            return;
+        }
+        for call in calls {
+            self.close_window(id, &call.window, Hi::Lost);
+        }
+        let open: Vec<_> = self
+            .ledger
+            .open_windows(&key)
+            .filter(|(_, window)| window.proxy == self.setup.proxy)
+            .map(|(_, window)| window.id.clone())
+            .collect();
+        for window in open {
+            self.close_window(id, &window, Hi::Lost);
+        }
+        for turn in turns.into_iter().filter_map(|turn| turn.number) {
+            let event = Event::TurnEnded { turn, stop: why.to_owned() };
+            self.record(Log::Session(key.clone()), event, Durability::Written);
+        }
+        let event = Event::SessionClosed { why: why.to_owned() };
+        self.record(Log::Session(key), event, Durability::Synced);
+    }
+
+    /// The editor is gone: nothing parked for the agent is lost, then it is told by the end of its input.
+    pub(super) fn editor_closed(&mut self) {
+        self.release_all(Leg::Agent);
+        self.ending = true;
+        self.out.push(Action::StopAgent);
+    }
+
+    fn release_all(&mut self, to: Leg) {
+        let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
+        for session in sessions {
+            for hold in self.holds.of_session(to, &session) {
+                self.release(hold, crate::engine::conversation::Sharpness::Soft);
+            }
+        }
+    }
+
+    /// The agent is gone: every request it leaves open is answered with what it last said.
+    pub(super) fn agent_exited(&mut self, code: i32, stderr_tail: &str) {
+        for (to, line) in self.salvage() {
+            if to == Leg::Editor {
+                self.send(Leg::Editor, line);
+            }
+        }
+        let message = format!("the agent exited with code {code}");
+        self.fail_outstanding(&message, code, stderr_tail);
+        let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
+        for session in sessions {
+            self.close_session(&session, "agent_exit");
+        }
+        if !self.ending && code != 0 {
+            self.say(Level::Warn, message);
+        }
+        self.out.push(Action::Exit { code });
+    }
+
+    /// The agent could not be started: whoever asks hears why.
+    pub(super) fn agent_not_started(&mut self, command: &str, reason: &str, code: i32) {
+        self.failed_start =
+            Some((format!("the agent command {command:?} could not be started: {reason}"), code));
+        self.say(Level::Warn, format!("cannot start {command:?}: {reason}"));
+        self.fail_unstarted();
+    }
+
+    /// Answers what is outstanding when there is no agent, and ends after the first answer.
+    pub(super) fn fail_unstarted(&mut self) {
+        let Some((message, code)) = self.failed_start.clone() else { return };
+        if self.fail_outstanding(&message, code, "") > 0 || self.ending {
+            self.out.push(Action::Exit { code });
+        }
+    }
+
+    fn fail_outstanding(&mut self, message: &str, code: i32, stderr_tail: &str) -> usize {
+        let mut outstanding = self.pending.end_all(Leg::Editor);
+        outstanding.sort_by_key(|(_, request)| request.at);
+        let data = serde_json::json!({ "exitCode": code, "stderr": stderr_tail });
+        let count = outstanding.len();
+        for (id, _) in outstanding {
+            self.send(Leg::Editor, author::error_answer(&id, -32603, message, &data));
+        }
+        count
+    }
+}

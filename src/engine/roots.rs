@@ -1,0 +1,255 @@
+//! Roots: opened for a session, looked at, and what an earlier process left behind in their journals.
+
+use crate::base::{AskId, RootId, SessionId, SessionKey};
+use crate::engine::conversation::Sharpness;
+use crate::engine::step::Wait;
+use crate::engine::{Action, Durability, Engine, Level, Notice, OpenedRoot};
+use crate::ledger::{
+    Event, Gap, Log, Observation, Record, RevertIntent, RevertOutcome, RootKind, SessionHeader, Skip, Why,
+};
+use crate::session::{Recording, Session, TrackedRoot};
+
+impl Engine {
+    /// A session that the host knows from its journal, with no peers: for commands without a proxy.
+    pub(super) fn adopt(&mut self, header: &SessionHeader, directories: Vec<String>) {
+        let mut session =
+            Session::new(header.session.clone(), header.key.clone(), header.cwd.clone(), Vec::new());
+        session.adopted = true;
+        session.directories = directories.clone();
+        self.sessions.open(session);
+        let ask = self.minter.mint_ask();
+        self.waits.insert(ask, Wait::Roots(header.session.clone()));
+        self.out.push(Action::OpenRoots { ask, session: header.key.clone(), directories });
+    }
+
+    pub(super) fn roots_opened(
+        &mut self,
+        ask: AskId,
+        roots: Vec<OpenedRoot>,
+        unrecorded: Option<String>,
+        (history, skips): (&[Record], &[Skip]),
+    ) {
+        let Some(Wait::Roots(id)) = self.waits.remove(&ask) else { return };
+        let Some(key) = self.sessions.get(&id).map(|session| session.key.clone()) else { return };
+        for root in &roots {
+            if let Ok(header) = &root.root {
+                let log = Log::Root(header.root.clone());
+                if self.ledger.chain(&header.root).is_none() {
+                    self.ledger.replay(&log, &root.history, &root.skips);
+                }
+            }
+        }
+        if self.ledger.session(&key).is_none() {
+            self.ledger.replay(&Log::Session(key.clone()), history, skips);
+        }
+        let recording = recording_of(&roots, unrecorded);
+        if let Recording::Off(reason) = &recording {
+            self.say(Level::Warn, format!("session {id} is not recorded: {reason}"));
+        }
+        let on = matches!(recording, Recording::On(_));
+        if let Some(session) = self.sessions.get_mut(&id) {
+            session.aliases = aliases(&roots);
+            session.recording = recording;
+        }
+        if on {
+            self.session_begins(&id, &key, &roots);
+            self.take_up(&id, &key);
+        }
+        self.unpark_opened(&id);
+        self.wake_jobs_of(&key);
+    }
+
+    /// Writes who the session is, or that it goes on, and which of its directories are not tracked.
+    fn session_begins(&mut self, id: &SessionId, key: &SessionKey, roots: &[OpenedRoot]) {
+        let Some(session) = self.sessions.get(id) else { return };
+        if session.adopted {
+            return;
+        }
+        let known = self.ledger.session(key).is_some_and(|ledger| ledger.header().is_some());
+        let mode = session.mode.clone();
+        let event = if known {
+            Event::SessionResumed { proxy: self.setup.proxy.clone() }
+        } else {
+            Event::SessionOpened(self.header(session))
+        };
+        self.record(Log::Session(key.clone()), event, Durability::Synced);
+        if let Some(mode) = mode {
+            self.mode_is(id, &mode);
+        }
+        for root in roots {
+            if let Err(reason) = &root.root {
+                let text = format!("{} is not tracked: {reason}", root.directory);
+                self.say(Level::Warn, text.clone());
+                let event = Event::Noticed { topic: "untracked".into(), path: None, text };
+                self.record(Log::Session(key.clone()), event, Durability::Written);
+            }
+        }
+        if let Some(turn) = self.turn_of(id) {
+            self.open_turn(id, turn, Sharpness::Soft);
+        }
+        self.look(id, Why::Base, &[]);
+    }
+
+    fn header(&self, session: &Session) -> SessionHeader {
+        let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        SessionHeader {
+            key: session.key.clone(),
+            session: session.id.clone(),
+            agent: self.agent_id(),
+            agent_version: self.agent.as_ref().and_then(|agent| agent.version.clone()),
+            client: self.client.as_ref().map(|client| client.name.clone()),
+            protocol: self.dialect.version(),
+            cwd: session.cwd.clone(),
+            roots: session.roots().iter().map(|root| (root.root.clone(), lossy(&root.top))).collect(),
+            parent: self.setup.parent.clone().map(|parent| (parent, None)),
+        }
+    }
+
+    /// Takes up what an earlier process left: its running turn is over, its note was never answered, its revert is unfinished.
+    fn take_up(&mut self, id: &SessionId, key: &SessionKey) {
+        let Some(ledger) = self.ledger.session(key) else { return };
+        let last = ledger.turns().iter().map(|turn| turn.turn).max();
+        let running: Vec<_> =
+            ledger.turns().iter().filter(|turn| turn.ended.is_none()).map(|turn| turn.turn).collect();
+        let notes: Vec<String> = ledger.note_in_flight().iter().map(|note| note.note.clone()).collect();
+        let reverts: Vec<RevertIntent> = ledger.reverts_in_flight().to_vec();
+        let log = Log::Session(key.clone());
+        for turn in running {
+            self.record(log.clone(), Event::TurnEnded { turn, stop: "lost".into() }, Durability::Written);
+        }
+        for note in notes {
+            self.record(log.clone(), Event::NoteReturned { note }, Durability::Synced);
+        }
+        if let (Some(session), Some(last)) = (self.sessions.get_mut(id), last) {
+            session.turns.resume_after(last);
+        }
+        for intent in reverts {
+            let ask = self.minter.mint_ask();
+            let files = intent.files.clone();
+            self.waits.insert(ask, Wait::Recovery { session: key.clone(), intent: Box::new(intent) });
+            self.out.push(Action::Recover { ask, files });
+        }
+    }
+
+    /// A revert that a dead process had begun was finished or taken back.
+    pub(super) fn recovered(&mut self, key: &SessionKey, intent: RevertIntent, files: Vec<RevertOutcome>) {
+        self.revert_done(key, &intent, files);
+        if let Some(id) = self.sessions.by_key(key).map(|session| session.id.clone()) {
+            self.look(&id, Why::Review, &[]);
+        }
+    }
+
+    /// Prompts that came before the roots were known wait for the first look now.
+    fn unpark_opened(&mut self, id: &SessionId) {
+        for hold in self.holds.of_session(crate::base::Leg::Agent, id) {
+            let awaiting = self.observe_all(id, Why::Prompt, Wait::Hold(hold));
+            let none = awaiting.is_empty();
+            if let Some(parked) = self.holds.get_mut(hold) {
+                parked.awaiting.extend(awaiting);
+            }
+            if none {
+                self.release(hold, Sharpness::Soft);
+            }
+        }
+    }
+
+    /// A root was looked at.
+    pub(super) fn observed(
+        &mut self,
+        ask: AskId,
+        root: &RootId,
+        foreign: &[Record],
+        outcome: Result<Observation, Gap>,
+    ) {
+        let log = Log::Root(root.clone());
+        for record in foreign {
+            self.ledger.apply(&log, record);
+        }
+        let sharp = if outcome.is_ok() { Sharpness::Hard } else { Sharpness::Soft };
+        let moved = match outcome {
+            Ok(observation) => {
+                let moved = !observation.changes.is_empty();
+                self.ledger.apply(&log, &Record { at: observation.at, event: Event::Observed(observation) });
+                moved
+            }
+            Err(gap) => {
+                self.say(Level::Warn, format!("a look at a root failed: {}", gap.reason));
+                self.ledger.apply(&log, &Record { at: gap.at, event: Event::Gap(gap) });
+                false
+            }
+        };
+        let of_root: Vec<(SessionId, SessionKey)> = self
+            .sessions
+            .iter()
+            .filter(|session| session.roots().iter().any(|tracked| tracked.root == *root))
+            .map(|session| (session.id.clone(), session.key.clone()))
+            .collect();
+        for (id, key) in of_root {
+            let late = self.sessions.get(&id).is_some_and(|session| session.turns.current().is_some());
+            if late && sharp == Sharpness::Hard {
+                self.take_bases(&id, Sharpness::Soft);
+            }
+            if moved {
+                self.out.push(Action::Publish(Notice::ReviewChanged { session: key, reason: "observed" }));
+            }
+        }
+        match self.waits.remove(&ask) {
+            Some(Wait::Hold(hold)) => self.hold_served(hold, ask, sharp),
+            Some(Wait::Job(job)) => self.job_served(job, ask, sharp),
+            Some(other @ (Wait::Roots(_) | Wait::Recovery { .. })) => {
+                self.waits.insert(ask, other);
+            }
+            None => {}
+        }
+    }
+
+    /// A child session works for this one: its calls are recorded under this one's name.
+    pub(super) fn subagent(&mut self, parent: &SessionId, child: SessionId) {
+        let Some(cwd) = self.sessions.get(parent).map(|session| session.cwd.clone()) else { return };
+        if self.sessions.get(&child).is_some() || child == *parent {
+            return;
+        }
+        let key = self.key_of(&child);
+        let session = self.sessions.open(Session::new(child, key, cwd, Vec::new()));
+        session.recording =
+            Recording::Off("it works for another session, under whose name it is recorded".into());
+        session.parent = Some(parent.clone());
+    }
+}
+
+fn recording_of(roots: &[OpenedRoot], unrecorded: Option<String>) -> Recording {
+    if let Some(reason) = unrecorded {
+        return Recording::Off(reason);
+    }
+    let mut tracked: Vec<TrackedRoot> = Vec::new();
+    for opened in roots {
+        let Ok(header) = &opened.root else { continue };
+        if tracked.iter().all(|known| known.root != header.root) {
+            tracked.push(TrackedRoot {
+                root: header.root.clone(),
+                top: opened.top.clone(),
+                kind: match header.kind {
+                    RootKind::Git => "git",
+                    RootKind::Plain => "plain",
+                },
+                observing: opened.observing,
+            });
+        }
+    }
+    if tracked.is_empty() {
+        let reasons: Vec<String> = roots
+            .iter()
+            .filter_map(|root| root.root.as_ref().err().map(|why| format!("{}: {why}", root.directory)))
+            .collect();
+        return Recording::Off(reasons.join("; "));
+    }
+    Recording::On(tracked)
+}
+
+fn aliases(roots: &[OpenedRoot]) -> Vec<(String, Vec<u8>)> {
+    roots
+        .iter()
+        .filter(|root| !root.canonical.is_empty() && root.directory.as_bytes() != root.canonical)
+        .map(|root| (root.directory.clone(), root.canonical.clone()))
+        .collect()
+}

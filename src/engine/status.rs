@@ -1,0 +1,139 @@
+//! What only the engine knows of a session: who its peers are, and what is enforced.
+
+use crate::acp::author::CommandSpec;
+use crate::base::SessionId;
+use crate::config::Mode;
+use crate::engine::{Durability, Engine};
+use crate::ledger::{Event, ListingShape, Log, NameShape, PolicyShape, RootShape, StatusShape};
+use crate::review;
+use crate::session::Recording;
+
+impl Engine {
+    /// Returns what a session's status is, given its listing.
+    pub(super) fn status(&self, id: &SessionId, listing: &ListingShape) -> StatusShape {
+        let session = self.sessions.get(id);
+        let name = |peer: &Option<crate::acp::Peer>| {
+            let peer = peer.as_ref();
+            NameShape {
+                name: peer.map(|peer| peer.name.clone()).unwrap_or_default(),
+                version: peer.and_then(|peer| peer.version.clone()),
+            }
+        };
+        let mut warnings = self.setup.config.warnings.clone();
+        let mut roots = Vec::new();
+        if let Some(session) = session {
+            if let Recording::Off(reason) = &session.recording {
+                warnings.push(format!("not recorded: {reason}"));
+            }
+            for root in session.roots() {
+                roots.push(RootShape {
+                    root: String::from_utf8_lossy(&root.top).into_owned(),
+                    kind: root.kind.to_owned(),
+                    observing: root.observing.to_owned(),
+                    degraded: self.ledger.degraded(&session.key, &root.root),
+                });
+            }
+        }
+        if !self.unrecorded.is_empty() {
+            warnings.push("recording is incomplete: the journal could not be written".into());
+        }
+        let ledger = session.and_then(|session| self.ledger.session(&session.key));
+        let gated = self.is_gated(id);
+        if !gated && ledger.is_some_and(|ledger| !ledger.turns().is_empty()) {
+            warnings.push(
+                "not gated: this agent writes without asking; its changes are reviewed after the turn".into(),
+            );
+        }
+        if let Some(ledger) = ledger {
+            warnings.extend(ledger.notices().iter().rev().take(5).map(|notice| notice.text.clone()));
+        }
+        let mut agent = name(&self.agent);
+        let mut client = name(&self.client);
+        if let Some(header) = ledger.and_then(|ledger| ledger.header()).filter(|_| self.agent.is_none()) {
+            agent =
+                NameShape { name: header.agent.as_str().to_owned(), version: header.agent_version.clone() };
+            client.name = header.client.clone().unwrap_or_default();
+        }
+        StatusShape {
+            session_id: id.as_str().to_owned(),
+            agent,
+            client,
+            protocol: self.dialect.version().max(ledger.and_then(|l| l.header()).map_or(0, |h| h.protocol)),
+            mode: session
+                .and_then(|session| session.mode.clone())
+                .or(ledger.and_then(|l| l.mode()).map(Into::into)),
+            policy: self.policy_of(id),
+            gated,
+            gate: None,
+            queue: session
+                .map(|session| review::queue_counts(&self.ledger, &session.key, listing))
+                .unwrap_or_default(),
+            roots,
+            gaps: self.gaps_of(id),
+            notes_pending: self.notes_pending(id),
+            warnings,
+        }
+    }
+
+    fn gaps_of(&self, id: &SessionId) -> u32 {
+        let chains = self.roots_of(id);
+        let gaps = chains.iter().filter_map(|root| self.ledger.chain(root)).map(|chain| chain.gaps().len());
+        u32::try_from(gaps.sum::<usize>()).unwrap_or(u32::MAX)
+    }
+
+    fn notes_pending(&self, id: &SessionId) -> u32 {
+        let Some(session) = self.sessions.get(id) else { return 0 };
+        let pending = review::pending(&self.ledger, &session.key);
+        pending.map_or(0, |note| u32::try_from(note.commands.len() + note.comments.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Says whether this agent has ever asked before it wrote. An agent that never asked cannot be gated.
+    fn is_gated(&self, id: &SessionId) -> bool {
+        let Some(session) = self.sessions.get(id) else { return false };
+        self.ledger.session(&session.key).is_some_and(|ledger| !ledger.permissions().is_empty())
+    }
+
+    /// Returns the policy in force. Nothing is held before a write; changes are reviewed after the turn.
+    pub(super) fn policy_of(&self, id: &SessionId) -> PolicyShape {
+        let agent = self.agent_id();
+        let mode = self.sessions.get(id).and_then(|session| session.mode.clone());
+        let configured = match self.setup.config.mode(agent.as_str(), mode.as_deref()) {
+            Mode::Plan => "none",
+            Mode::Normal => "pre_write",
+            Mode::Auto => "post_turn",
+        };
+        let effective = if configured == "none" { "none" } else { "post_turn" };
+        PolicyShape {
+            mode,
+            configured: configured.into(),
+            effective: effective.into(),
+            enforced_on: Vec::new(),
+        }
+    }
+
+    /// The session's mode is known, or changed.
+    pub(super) fn mode_is(&mut self, id: &SessionId, mode: &str) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.mode = Some(mode.to_owned());
+        let (key, recorded) = (session.key.clone(), Self::is_recorded(session));
+        let known = self.ledger.session(&key).and_then(|ledger| ledger.mode()) == Some(mode);
+        if recorded && !known {
+            let event = Event::ModeChanged { mode: mode.to_owned() };
+            self.record(Log::Session(key), event, Durability::Written);
+        }
+    }
+
+    /// Returns our slash commands, as they are advertised.
+    pub(super) fn command_specs(&self) -> Vec<CommandSpec> {
+        review::commands(&self.setup.config.review.command)
+            .into_iter()
+            .map(|spec| CommandSpec { name: spec.name, description: spec.description, hint: Some(spec.hint) })
+            .collect()
+    }
+
+    /// Returns what a prompt asks of us, when it is ours.
+    pub(super) fn slash_of(&self, fact: &crate::acp::Fact) -> Option<Result<review::Ask, String>> {
+        let crate::acp::Fact::Prompt { text, .. } = fact else { return None };
+        review::parse(text, &self.setup.config.review.command)
+    }
+}
