@@ -55,7 +55,7 @@ class Converter:
         self.touched = {}  # path -> ids of the calls that name it
         self.kinds = {}
         self.whole = {}  # path -> the newest text that a message says it shall hold as a whole
-        self.wrote = False
+        self.base = {}  # session -> the files when its first prompt was sent
         self.session = None
         self.last = None
         self.streamed = {}
@@ -103,6 +103,7 @@ class Converter:
         if "method" not in msg and "id" in msg:
             method = self.asked.pop(("a2c" if editor else "c2a", compact(msg["id"])), None)
         self.remember(msg, update)
+        params = msg.get("params") if isinstance(msg.get("params"), dict) else {}
         line = compact(msg).replace("$", "$$").replace("$$ROOT@@", "$ROOT")
         self.out.append(("editor> " if editor else "agent> ") + line)
         hears = "agent< " if editor else "editor< "
@@ -111,17 +112,17 @@ class Converter:
             merged["params"]["update"]["availableCommands"].append(HUNKGATE)
             self.out.append(hears + "edited " + compact(merged))
             return
-        if method == "session/prompt" and not editor and self.wrote:
+        if msg.get("method") == "session/prompt":
+            self.base.setdefault(params.get("sessionId"), dict(self.files))
+        if method == "session/prompt" and not editor and self.owed():
             self.out.append(hears + self.ours({"sessionUpdate": "agent_message_chunk", "content": "$_", "...": 1}))
-            self.wrote = False
         self.out.append(hears + "same")
         if method == "session/prompt":
             self.streamed = {}
         if method in OPENERS and "result" in msg:
             self.session = (msg["result"] or {}).get("sessionId") or self.session
             self.out.append(hears + self.ours({"sessionUpdate": "available_commands_update", "availableCommands": [HUNKGATE]}))
-        params = msg.get("params")
-        if msg.get("method") in OPENERS and isinstance(params, dict) and "sessionId" in params:
+        if msg.get("method") in OPENERS and "sessionId" in params:
             self.session = params["sessionId"]
 
     def ours(self, update):
@@ -161,13 +162,10 @@ class Converter:
             self.changed(path, row["size"])
         elif kinds & {"DELETE", "MOVED_FROM"} and path in self.files:
             del self.files[path]
-            self.wrote = True
             self.out.append("tree rm " + path)
 
     def changed(self, path, size):
         text = self.content(path, size)
-        if self.files.get(path) != text:
-            self.wrote = True
         self.files[path] = text
         self.write(path, text)
 
@@ -203,12 +201,14 @@ class Converter:
             code = raw.rsplit(" ", 1)[1]
             self.out += ["agent exits " + code, "proxy exits " + code]
 
+    def owed(self):
+        """The paths that differ from the base of the session, with the calls that name them."""
+        base = self.base.get(self.session, self.files)
+        paths = sorted(set(self.files) | set(base))
+        return [(path, self.touched.get(path, [])) for path in paths if self.files.get(path) != base.get(path)]
+
     def listing(self):
-        hunks = [
-            {"path": path, "tool_call_ids": self.touched.get(path, []), "...": 1}
-            for path in sorted(set(self.files) | set(BASE))
-            if self.files.get(path) != BASE.get(path)
-        ]
+        hunks = [{"path": path, "tool_call_ids": ids, "...": 1} for path, ids in self.owed()]
         self.out.append("ask hunks --session " + str(self.session))
         self.out.append("answer listing " + compact({"hunks": hunks, "...": 1}))
 

@@ -5,7 +5,7 @@ use super::pattern::Bindings;
 use super::transcript::{Heard, Statement, Transcript, TreeOp, What};
 use super::world::{Frame, World};
 use bytes::Bytes;
-use hunkgate::base::{AskId, Leg, SessionKey};
+use hunkgate::base::{AgentId, AskId, Leg, SessionId, SessionKey};
 use hunkgate::config::{Config, Written};
 use hunkgate::engine::Input;
 use hunkgate::ledger::{Actor, Channel, Event, Log, RootKind, Who};
@@ -44,7 +44,7 @@ pub(crate) struct Play {
     bindings: Bindings,
     /// Lines said and not heard on the other side yet, by who said them.
     unforwarded: [VecDeque<Bytes>; 2],
-    /// Lines said and heard on the other side, by who said them.
+    /// Lines said and heard unchanged on the other side, by who said them.
     pub(crate) forwarded: [Vec<Bytes>; 2],
     /// Every line heard, by who heard it.
     pub(crate) heard: [Vec<Bytes>; 2],
@@ -240,12 +240,16 @@ impl Play {
                 let oldest = self.unforwarded[from]
                     .pop_front()
                     .ok_or_else(|| format!("heard {}, and nothing is on its way", shown(&frame.bytes)))?;
-                self.forwarded[from].push(oldest.clone());
-                match heard {
-                    Heard::Edited(pattern) => self.compare(pattern, &frame.bytes),
-                    _ if oldest == frame.bytes => Ok(()),
-                    _ => Err(format!("heard {}\n  not  {}", shown(&frame.bytes), shown(&oldest))),
+                if let Heard::Edited(pattern) = heard {
+                    return self.compare(pattern, &frame.bytes);
                 }
+                if !self.restarted {
+                    self.forwarded[from].push(oldest.clone());
+                }
+                if oldest == frame.bytes {
+                    return Ok(());
+                }
+                Err(format!("heard {}\n  not  {}", shown(&frame.bytes), shown(&oldest)))
             }
             Heard::Ours(pattern) => {
                 self.compare(pattern, &frame.bytes)?;
@@ -378,8 +382,14 @@ impl Play {
         Ok(())
     }
 
-    /// Finds the key of a session by the id that the peer chose.
+    /// Finds the key of a session by the id that the peer chose; one that is not recorded has the key it would have.
     fn key_of(&self, raw: &str) -> Option<SessionKey> {
+        let derived = SessionKey::derive(&AgentId::new("agent"), &SessionId::new(raw));
+        let opened = self.world.sessions.contains(&derived).then_some(derived);
+        opened.or_else(|| self.recorded_key(raw))
+    }
+
+    fn recorded_key(&self, raw: &str) -> Option<SessionKey> {
         self.world.journal.iter().find_map(|entry| match (&entry.log, &entry.record.event) {
             (Log::Session(key), Event::SessionOpened(header)) if header.session.as_str() == raw => {
                 Some(key.clone())

@@ -284,7 +284,8 @@ impl World {
     }
 
     fn observe(&mut self, ask: AskId, root: RootId, why: Why) -> Input {
-        let at = self.now.wall;
+        // A look takes time: it is over before its result is handed in.
+        let at = WallNs(self.now.wall.0 - 1);
         if let Some(reason) = self.failing.take() {
             let gap = Gap { at, reason, why };
             self.append(Log::Root(root.clone()), Record { at, event: Event::Gap(gap.clone()) }, false);
