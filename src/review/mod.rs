@@ -15,20 +15,32 @@
 //! **Not here.** Carrying an ask out (`engine` and `host`); drawing it (`surface`).
 
 mod ask;
+mod binary;
+mod compute;
+mod decide;
 mod note;
+mod patch;
+mod place;
 mod plan;
 mod prompt;
 mod render;
+mod revert;
+mod select;
+mod show;
 mod slash;
 mod strip;
+mod undo;
+mod verdict;
 
 pub use ask::{
     Answer, Ask, Asked, Computed, Decide, DecideVerb, PatchText, Plan, PlannedItem, Problem, ProblemKind,
     Selector,
 };
+pub use compute::compute;
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;
 pub use prompt::{queue_counts, summary};
 pub use render::render;
+pub use revert::apply_edits;
 pub use slash::{CommandSpec, commands, help, parse};
 pub use strip::{Stripper, strip};

@@ -1,0 +1,230 @@
+//! Undo and redo: a whole command is taken back, or made true again, around whatever changed elsewhere since.
+
+use crate::base::{CommandId, RepoPath, RootId, SessionKey};
+use crate::diff::{Diff, LineMap, Text, is_binary};
+use crate::ledger::{
+    Blobs, ByteEdit, Command, Decision, Decisions, FilePlan, FileState, Ledger, Mode, RevertOutcome,
+    RevertResult, ReviewState, SessionLedger, Verb, Wanted,
+};
+use crate::review::{Plan, PlannedItem, Problem, ProblemKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Plans to take the last decision command back.
+pub(super) fn plan_undo(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs) -> Result<Plan, Problem> {
+    let known = ledger.session(session).ok_or_else(|| nothing("undo"))?;
+    let decisions = known.decisions();
+    let command = decisions.undoable().ok_or_else(|| nothing("undo"))?;
+    let outcomes = known.outcomes(last_writer(decisions, &command.id));
+    let ways = command.items.iter().filter_map(|item| {
+        let (standing, decision) = decisions.standing(&item.hunk)?;
+        (*standing == command.id).then(|| Way {
+            decision,
+            state: decisions.without(&item.hunk, &command.id),
+            from: decision.left,
+            to: decision.seen,
+            old_from: left_at(outcomes, decision),
+            old_to: None,
+        })
+    });
+    let verb = Verb::Undo { undoes: command.id.clone() };
+    Ok(Planner { ledger, blobs, known }.plan(verb, ways.collect()))
+}
+
+/// Plans to make the command that was last taken back true again.
+pub(super) fn plan_redo(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs) -> Result<Plan, Problem> {
+    let known = ledger.session(session).ok_or_else(|| nothing("redo"))?;
+    let decisions = known.decisions();
+    let command = decisions.redoable().ok_or_else(|| nothing("redo"))?;
+    let undo = undo_of(decisions, &command.id).ok_or_else(|| nothing("redo"))?;
+    let outcomes = known.outcomes(last_writer(decisions, &command.id));
+    let ways = undo.items.iter().filter_map(|item| {
+        let decided = command.items.iter().find(|decided| decided.hunk == item.hunk)?;
+        Some(Way {
+            decision: decided,
+            state: decided.state,
+            from: item.left,
+            to: item.seen,
+            old_from: None,
+            old_to: left_at(outcomes, decided),
+        })
+    });
+    let verb = Verb::Redo { redoes: command.id.clone() };
+    Ok(Planner { ledger, blobs, known }.plan(verb, ways.collect()))
+}
+
+/// One decision on its way to another state, and what that means for its file.
+struct Way<'a> {
+    decision: &'a Decision,
+    state: ReviewState,
+    from: Option<FileState>,
+    to: Option<FileState>,
+    old_from: Option<FileState>,
+    old_to: Option<FileState>,
+}
+
+struct Planner<'a> {
+    ledger: &'a Ledger,
+    blobs: &'a dyn Blobs,
+    known: &'a SessionLedger,
+}
+
+/// What becomes of one path: nothing to write, a file to write, or why it is refused.
+type Step = Result<Option<FilePlan>, String>;
+
+impl Planner<'_> {
+    fn plan(&self, verb: Verb, ways: Vec<Way<'_>>) -> Plan {
+        let mut steps: BTreeMap<(RootId, RepoPath), Step> = BTreeMap::new();
+        for way in &ways {
+            let root = &way.decision.root;
+            for (path, from, to) in way.paths() {
+                steps.entry((root.clone(), path.clone())).or_insert_with(|| self.step(root, path, from, to));
+            }
+        }
+        let items = ways.iter().map(|way| self.item(way, &steps)).collect();
+        let mut files: Vec<FilePlan> = steps.into_values().filter_map(|step| step.ok().flatten()).collect();
+        files.sort_by_key(|plan| u8::from(plan.wanted != Wanted::Absent));
+        drop_halves(&ways, &mut files);
+        Plan { verb, files, items, left: Vec::new(), gone: Vec::new() }
+    }
+
+    fn item(&self, way: &Way<'_>, steps: &BTreeMap<(RootId, RepoPath), Step>) -> PlannedItem {
+        let of = |path: &RepoPath| steps.get(&(way.decision.root.clone(), path.clone()));
+        let refused = way.paths().into_iter().find_map(|(path, _, _)| of(path)?.as_ref().err().cloned());
+        let now = self.now(&way.decision.root, &way.decision.path, way.from);
+        let decision = Decision { state: way.state, seen: now, left: now, ..way.decision.clone() };
+        PlannedItem { was: self.known.state(&way.decision.hunk), decision, refused }
+    }
+
+    fn step(&self, root: &RootId, path: &RepoPath, from: Option<FileState>, to: Option<FileState>) -> Step {
+        let now = self.now(root, path, from);
+        let wanted = self.wanted(now, from, to)?;
+        Ok(wanted.map(|wanted| FilePlan { root: root.clone(), path: path.clone(), expected: now, wanted }))
+    }
+
+    /// Returns what stands at the path now, as the last observation says.
+    fn now(&self, root: &RootId, path: &RepoPath, otherwise: Option<FileState>) -> Option<FileState> {
+        self.ledger.chain(root).and_then(|chain| chain.latest(path)).unwrap_or(otherwise)
+    }
+
+    /// Says what shall stand where `now` stands, so that the change from `from` to `to` is made in it.
+    fn wanted(
+        &self,
+        now: Option<FileState>,
+        from: Option<FileState>,
+        to: Option<FileState>,
+    ) -> Result<Option<Wanted>, String> {
+        if same(from, to) || same(now, to) {
+            return Ok(None);
+        }
+        if same(now, from) {
+            return match to {
+                None => Ok(Some(Wanted::Absent)),
+                Some(to) => self.kept(to).map(|to| Some(Wanted::State(to))),
+            };
+        }
+        match (now, from, to) {
+            (Some(now), Some(from), Some(to)) => self.merged(now, from, to).map(Some),
+            (None, _, _) => Err("the file is gone".to_owned()),
+            (Some(_), _, _) => Err("something else stands there now".to_owned()),
+        }
+    }
+
+    fn merged(&self, now: FileState, from: FileState, to: FileState) -> Result<Wanted, String> {
+        let mode = merged_mode(now.mode, from.mode, to.mode).ok_or("its mode changed since")?;
+        if from.blob == to.blob {
+            return Ok(Wanted::State(FileState { mode, ..now }));
+        }
+        if now.blob == from.blob {
+            return self.kept(FileState { mode, ..to }).map(Wanted::State);
+        }
+        let [now, from, to] = [self.text(now)?, self.text(from)?, self.text(to)?];
+        let edits = merged_lines(&now, &from, &to).ok_or("its lines changed since")?;
+        Ok(Wanted::Edited { mode, edits })
+    }
+
+    fn text(&self, state: FileState) -> Result<Text, String> {
+        let bytes: Arc<[u8]> = self.blobs.bytes(state.blob).ok_or("its bytes are not kept")?;
+        if is_binary(&bytes) {
+            return Err("the file changed since".to_owned());
+        }
+        Ok(Text::new(bytes))
+    }
+
+    fn kept(&self, state: FileState) -> Result<FileState, String> {
+        let kept = self.blobs.bytes(state.blob).is_some();
+        if kept { Ok(state) } else { Err("its bytes are not kept".to_owned()) }
+    }
+}
+
+impl Way<'_> {
+    /// Returns the paths it touches, each with what it goes from and to.
+    fn paths(&self) -> Vec<(&RepoPath, Option<FileState>, Option<FileState>)> {
+        let mut paths = vec![(&self.decision.path, self.from, self.to)];
+        paths.extend(self.decision.old_path.iter().map(|old| (old, self.old_from, self.old_to)));
+        paths
+    }
+}
+
+/// Drops the one path of a rename whose other path is refused: half of it would lose the file.
+fn drop_halves(ways: &[Way<'_>], files: &mut Vec<FilePlan>) {
+    let writes = |files: &[FilePlan], way: &Way<'_>, path: &RepoPath| {
+        files.iter().any(|file| file.root == way.decision.root && file.path == *path)
+    };
+    for way in ways {
+        let Some(old) = &way.decision.old_path else { continue };
+        let (here, there) = (writes(files, way, &way.decision.path), writes(files, way, old));
+        if here != there {
+            let (root, path) = (&way.decision.root, &way.decision.path);
+            files.retain(|file| file.root != *root || (file.path != *path && file.path != *old));
+        }
+    }
+}
+
+fn same(a: Option<FileState>, b: Option<FileState>) -> bool {
+    a.map(|state| (state.mode, state.blob)) == b.map(|state| (state.mode, state.blob))
+}
+
+fn merged_mode(now: Mode, from: Mode, to: Mode) -> Option<Mode> {
+    if from == to || now == to {
+        return Some(now);
+    }
+    (now == from).then_some(to)
+}
+
+/// Makes the line changes from `from` to `to` in `now`; `None` when `now` changed one of those lines.
+fn merged_lines(now: &Text, from: &Text, to: &Text) -> Option<Vec<ByteEdit>> {
+    let map = LineMap::new(&Diff::of(from, now), from.len(), now.len());
+    let edit = |hunk: &crate::diff::LineHunk| {
+        let place = now.byte_range(map.forward_span(hunk.base)?);
+        let text = to.slice(hunk.current).to_vec();
+        let ends = text.is_empty() || text.ends_with(b"\n") || place.end == now.bytes().len();
+        ends.then_some(ByteEdit { start: place.start, end: place.end, text })
+    };
+    Diff::of(from, to).hunks.iter().map(edit).collect()
+}
+
+/// Returns the command that last wrote files in the name of `command`: itself, or its latest redo.
+fn last_writer<'a>(decisions: &'a Decisions, command: &'a CommandId) -> &'a CommandId {
+    let redo = decisions.commands().rev().map(|(_, known)| known);
+    let mut redo = redo.filter(|known| known.verb == Verb::Redo { redoes: command.clone() });
+    redo.next().map_or(command, |known| &known.id)
+}
+
+fn undo_of<'a>(decisions: &'a Decisions, command: &CommandId) -> Option<&'a Command> {
+    let mut undone = decisions.commands().rev().map(|(_, known)| known);
+    undone.find(|known| known.verb == Verb::Undo { undoes: command.clone() })
+}
+
+fn left_at(outcomes: &[RevertOutcome], decision: &Decision) -> Option<FileState> {
+    let old = decision.old_path.as_ref()?;
+    let outcome = outcomes.iter().find(|one| one.root == decision.root && one.path == *old)?;
+    match &outcome.result {
+        RevertResult::Done { left, remark: _ } => *left,
+        RevertResult::Stale { .. } | RevertResult::Failed { .. } => None,
+    }
+}
+
+fn nothing(verb: &str) -> Problem {
+    Problem::new(ProblemKind::User, format!("there is nothing to {verb}"))
+}
