@@ -1,18 +1,18 @@
 //! Carrying effects out for real: journals and chains in line, everything that takes time on workers.
 
-use crate::base::{AskId, ProxyId, RootId, SessionKey};
+use crate::base::{AskId, ProxyId, RootId, SessionKey, TreeId};
 use crate::engine::{Action, Durability, Input, OpenedRoot};
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
 use crate::host::perform::{Perform, refusal};
 use crate::host::rootwork::{self, Job, OpenRoot, Share};
 use crate::host::worker::{Worker, guarded};
-use crate::ledger::{Blobs, Ledger, Log, Record, Skip};
+use crate::ledger::{Blobs, Event as Fact, Ledger, Log, Record, Skip};
 use crate::review::Ask;
 use crate::store::{
     Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
 };
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -39,6 +39,7 @@ pub(crate) struct Place {
 /// What carries effects out for real.
 #[derive(Debug)]
 pub(crate) struct Effects {
+    place: Place,
     open: Arc<Open>,
     inbox: Inbox,
     opener: Worker<Opening>,
@@ -95,11 +96,11 @@ impl Effects {
         inbox: Inbox,
     ) -> std::io::Result<Self> {
         let open = Arc::new(Open::default());
-        let mut opener = Opener { place, held, open: Arc::clone(&open), inbox: inbox.clone() };
+        let mut opener = Opener { place: place.clone(), held, open: Arc::clone(&open), inbox: inbox.clone() };
         let opener = Worker::start("opener", move |queue| opener.work(queue))?;
         let reckoner = Reckoner::new(inbox.clone());
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
-        Ok(Self { open, inbox, opener, reckoner })
+        Ok(Self { place, open, inbox, opener, reckoner })
     }
 
     /// Queues a job on a root; says what it comes to at once when the root is not open.
@@ -188,7 +189,11 @@ impl Perform for Effects {
                 let shares = Share::cut(files, |file| &file.root, ask, answer, self.inbox.clone());
                 self.share(shares, Job::Recover, Job::refuse);
             }
-            Action::Pin { .. } => {}
+            Action::Pin { session } => {
+                for (root, trees) in named_trees(ledger, &session) {
+                    let _ = self.on_root(&root, Job::Pin { session: session.clone(), trees });
+                }
+            }
             Action::Send { .. }
             | Action::Append { .. }
             | Action::Reply { .. }
@@ -200,6 +205,11 @@ impl Perform for Effects {
     }
 
     fn close(&mut self) {
+        let at = self.place.clock.now().wall;
+        for open in self.open.roots().values() {
+            let event = Fact::ProxyLeft { proxy: self.place.proxy.clone(), lost: false };
+            let _ = open.chain.append(&[Record { at, event }], crate::store::Durability::Written);
+        }
         for held in self.open.sessions().values_mut() {
             let _ = held.journal.sync();
         }
@@ -214,6 +224,19 @@ impl Open {
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<SessionKey, Held>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the trees that a session's ledger names, root by root: its base and every look since.
+fn named_trees(ledger: &Ledger, session: &SessionKey) -> Vec<(RootId, Vec<TreeId>)> {
+    let Some(known) = ledger.session(session) else { return Vec::new() };
+    let of_root = |root: RootId| {
+        let base = known.base(&root)?;
+        let since = ledger.chain(&root).map(|chain| chain.since(base.position)).unwrap_or_default();
+        let trees = std::iter::once(base.tree).chain(since.iter().map(|look| look.tree));
+        let distinct: BTreeSet<TreeId> = trees.collect();
+        Some((root, distinct.into_iter().collect()))
+    };
+    known.roots().into_iter().filter_map(of_root).collect()
 }
 
 /// Opens sessions and roots, away from the relay.
@@ -310,11 +333,18 @@ impl Opener {
         let (store, report) =
             RootStore::open(&self.place.state, root, settings).map_err(|error| error.to_string())?;
         let observing = report.observing.as_str();
+        let joined = Fact::ProxyJoined { proxy: self.place.proxy.clone(), pid: std::process::id() };
+        let joined = Record { at: self.place.clock.now().wall, event: joined };
+        let chain = store.chain();
+        chain
+            .append(std::slice::from_ref(&joined), crate::store::Durability::Written)
+            .map_err(|error| error.to_string())?;
         let (proxy, clock) = (self.place.proxy.clone(), self.place.clock);
         let started = rootwork::start(store, observing, (proxy, clock), self.inbox.clone());
         self.open.roots().insert(id, started.map_err(|error| error.to_string())?);
         opened.observing = observing;
         opened.history = report.history;
+        opened.history.push(joined);
         opened.skips = report.skips;
         opened.root = Ok(report.header);
         Ok(())

@@ -9,6 +9,7 @@ use crate::host::fuse::Fused;
 use crate::host::gauge::Gauge;
 use crate::host::leg::Outgoing;
 use crate::host::perform::Perform;
+use crate::host::recorder::Recorder;
 use crate::host::voice::Voice;
 use crate::host::wires::Wires;
 use crate::ledger::{RevertFile, RevertOutcome, RevertResult};
@@ -80,6 +81,8 @@ pub(crate) struct Parts {
     pub(crate) voice: Option<Voice>,
     /// Our clock.
     pub(crate) clock: Clock,
+    /// The transcript, when one is written.
+    pub(crate) recorder: Option<Recorder>,
 }
 
 /// The owner of the engine.
@@ -92,6 +95,7 @@ pub(crate) struct Relay {
     _inbox: Inbox,
     gauges: Gauges,
     wires: Wires,
+    recorder: Option<Recorder>,
     pid: AgentPid,
     perform: Box<dyn Perform>,
     voice: Option<Voice>,
@@ -134,6 +138,7 @@ impl Relay {
             _inbox: inbox,
             gauges: parts.gauges,
             wires: parts.wires,
+            recorder: parts.recorder,
             pid: parts.pid,
             perform: parts.perform,
             voice: parts.voice,
@@ -215,14 +220,23 @@ impl Relay {
         let to = leg.other();
         for piece in pieces {
             match piece {
-                Piece::Line(line) => match self.wires.incoming(leg, line) {
-                    (Leg::Editor, line) => self.step(Input::FromEditor(line)),
-                    (Leg::Agent, line) => self.step(Input::FromAgent(line)),
-                },
+                Piece::Line(line) => {
+                    let (from, line) = self.wires.incoming(leg, line);
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.said(from, &line);
+                    }
+                    self.step(match from {
+                        Leg::Editor => Input::FromEditor(line),
+                        Leg::Agent => Input::FromAgent(line),
+                    });
+                }
                 Piece::Oversize { bytes, ends } => self.wires.put(to, Outgoing::Part { bytes, ends }),
             }
         }
         self.wires.flush();
+        if let Some(recorder) = &mut self.recorder {
+            recorder.flush();
+        }
         self.gauges.to(to).sub(bytes);
     }
 
@@ -250,7 +264,12 @@ impl Relay {
         let mut failed = Vec::new();
         for action in actions {
             match action {
-                Action::Send { leg, bytes } => self.wires.push(leg, bytes),
+                Action::Send { leg, bytes } => {
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.heard(leg, &bytes);
+                    }
+                    self.wires.push(leg, bytes);
+                }
                 Action::Append { log, record, durability } => {
                     if durability == Durability::Synced {
                         self.wires.flush();
@@ -416,6 +435,7 @@ impl Offline {
             perform: self.perform,
             voice: None,
             clock: self.clock,
+            recorder: None,
         });
         relay.step(adopt);
         while relay.started > 0 && relay.turn(OFFLINE_PATIENCE) {}

@@ -1,6 +1,6 @@
 //! The work on one root, in order: looks at it, and puts files back.
 
-use crate::base::{AskId, ProxyId, RepoPath, RootId};
+use crate::base::{AskId, ProxyId, RepoPath, RootId, SessionKey, TreeId};
 use crate::engine::Input;
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
@@ -41,6 +41,13 @@ pub(crate) enum Job {
     Restore(Share<RevertFile, RevertOutcome>),
     /// Finish or take back what a dead process had begun.
     Recover(Share<RevertFile, RevertOutcome>),
+    /// Keep these trees for a session, and no others.
+    Pin {
+        /// The session.
+        session: SessionKey,
+        /// The trees that its ledger names.
+        trees: Vec<TreeId>,
+    },
 }
 
 /// Starts whoever works on a root.
@@ -101,6 +108,12 @@ impl Bench {
                     |file, reason| failed(&file.root, &file.path, reason),
                 );
             }
+            Some(Job::Pin { session, trees }) => {
+                let pinned = guarded(|| self.store.pin(&session, &trees).map_err(|error| error.to_string()));
+                if let Err(reason) = pinned.and_then(|pinned| pinned) {
+                    tracing::warn!("the trees of a session are not pinned: {reason}");
+                }
+            }
             None => {}
         }
     }
@@ -109,7 +122,10 @@ impl Bench {
         let clock = self.clock;
         let looked = guarded(|| self.store.observe(why, named, &|| clock.now().wall, &self.proxy));
         let (foreign, outcome) = match looked {
-            Ok(observed) => (observed.foreign, observed.outcome),
+            Ok(observed) => {
+                observed.remarks.iter().for_each(|remark| tracing::info!("{remark}"));
+                (observed.foreign, observed.outcome)
+            }
             Err(reason) => (Vec::new(), Err(Gap { at: clock.now().wall, reason, why })),
         };
         let mut foreign = Some(foreign);
@@ -215,7 +231,7 @@ impl Job {
     pub(crate) fn refuse(self) {
         const REASON: &str = "the root is not open";
         match self {
-            Self::Observe { .. } => {}
+            Self::Observe { .. } | Self::Pin { .. } => {}
             Self::Prepare(share) => {
                 share.carry_out(|_| Vec::new(), |plan, _| Err(failed(&plan.root, &plan.path, REASON)));
             }

@@ -11,6 +11,7 @@ use crate::host::kin;
 use crate::host::leg::{Source, Writer, start_reader};
 use crate::host::log;
 use crate::host::perform::{Perform, Unrecorded};
+use crate::host::recorder::Recorder;
 use crate::host::relay::{Gauges, Parts, Relay};
 use crate::host::signal;
 use crate::host::socket::{self, Socket};
@@ -93,6 +94,7 @@ fn relay(
         clock,
         voice: Some(voice.clone()),
         gauges: near.gauges.clone(),
+        recorder: launch.record.as_deref().and_then(record),
     };
     let relay = std::thread::Builder::new().name("relay".into()).spawn(move || Relay::new(parts).run())?;
     let stdin = Source { from: duplicate(io::stdin())?, drain: None };
@@ -224,6 +226,13 @@ pub(crate) fn settings(config: &Config) -> Settings {
         store_cap: Some(config.store.max_size),
         ..Settings::default()
     }
+}
+
+/// Starts the transcript. One that cannot be written costs the transcript.
+fn record(path: &Path) -> Option<Recorder> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let started = Recorder::create(path, home.as_deref());
+    started.inspect_err(|error| tracing::warn!("cannot record to {}: {error}", path.display())).ok()
 }
 
 fn withheld(config: &Config) -> Patterns {
