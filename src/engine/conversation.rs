@@ -8,7 +8,7 @@ use crate::engine::{Action, Engine, Level};
 use crate::ledger::Why;
 use crate::router::{Answered, InFlight};
 use crate::session::{Recording, Replay, Session};
-use crate::wire::{self, Head, IdToken, Outcome};
+use crate::wire::{self, Head, IdToken, Outcome, Raw};
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -38,6 +38,8 @@ struct Heard<'a> {
     id: Option<IdToken>,
     method: Cow<'a, str>,
     fact: Fact,
+    /// The session that it names, when something is parked that it might have to wait behind.
+    waits_with: Option<SessionId>,
     line: Bytes,
 }
 
@@ -49,11 +51,13 @@ impl Engine {
             Head::Unreadable => self.send(from.other(), line),
             Head::Request { id, method, params } => {
                 let fact = acp::read_call(self.dialect, &method, params);
-                self.called(from, Heard { id: Some(id.to_id()), method, fact, line });
+                let waits_with = self.waits_with(&fact, params);
+                self.called(from, Heard { id: Some(id.to_id()), method, fact, waits_with, line });
             }
             Head::Notification { method, params } => {
                 let fact = acp::read_call(self.dialect, &method, params);
-                self.called(from, Heard { id: None, method, fact, line });
+                let waits_with = self.waits_with(&fact, params);
+                self.called(from, Heard { id: None, method, fact, waits_with, line });
             }
             Head::Response { id, outcome } => {
                 let id = id.to_id();
@@ -70,6 +74,13 @@ impl Engine {
                 }
             }
         }
+    }
+
+    fn waits_with(&self, fact: &Fact, params: Option<Raw<'_>>) -> Option<SessionId> {
+        if self.holds.is_empty() {
+            return None;
+        }
+        session_of(fact).or_else(|| params?.member("sessionId")?.string().map(SessionId::new))
     }
 
     fn called(&mut self, from: Leg, heard: Heard<'_>) {
@@ -97,7 +108,7 @@ impl Engine {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an editor says passes")]
-    fn editor_called(&mut self, Heard { id, method, fact, line }: Heard<'_>) {
+    fn editor_called(&mut self, Heard { id, method, fact, waits_with, line }: Heard<'_>) {
         let session = session_of(&fact);
         if let Fact::CancelRequest { request } = &fact {
             self.release_request(Leg::Agent, request);
@@ -108,14 +119,12 @@ impl Engine {
             return;
         }
         let slash = self.slash_of(&fact);
-        let line = match &session {
-            Some(session) if slash.is_none() && !self.holds.is_empty() => {
-                match self.holds.queue(Leg::Agent, session, line) {
-                    Some(line) => line,
-                    None => return,
-                }
-            }
-            _ => line,
+        let line = match waits_with.filter(|_| slash.is_none()) {
+            Some(session) => match self.holds.queue(Leg::Agent, &session, line) {
+                Some(line) => line,
+                None => return,
+            },
+            None => line,
         };
         let about = match fact {
             Fact::Initialize { client, capabilities, .. } => {
@@ -142,11 +151,11 @@ impl Engine {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an agent says passes")]
-    fn agent_called(&mut self, Heard { id, method, fact, line }: Heard<'_>) {
+    fn agent_called(&mut self, Heard { id, method, fact, waits_with, line }: Heard<'_>) {
         if let Fact::CancelRequest { request } = &fact {
             self.release_request(Leg::Editor, request);
         }
-        let line = match session_of(&fact).filter(|_| !self.holds.is_empty()) {
+        let line = match waits_with {
             Some(session) => match self.holds.queue(Leg::Editor, &session, line) {
                 Some(line) => line,
                 None => return,

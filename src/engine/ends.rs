@@ -2,9 +2,11 @@
 
 use crate::acp::author;
 use crate::base::{Leg, SessionId};
+use crate::engine::conversation::About;
 use crate::engine::{Action, Durability, Engine, Level};
 use crate::ledger::{Event, Hi, Log};
 use crate::session::Recording;
+use crate::wire::{self, Head};
 
 impl Engine {
     /// The session was closed or deleted by its peer. What is undecided stays undecided.
@@ -60,13 +62,19 @@ impl Engine {
 
     /// The agent is gone: every request it leaves open is answered with what it last said.
     pub(super) fn agent_exited(&mut self, code: i32, stderr_tail: &str) {
+        let message = format!("the agent exited with code {code}");
         for (to, line) in self.salvage() {
-            if to == Leg::Editor {
-                self.send(Leg::Editor, line);
+            match (to, wire::head(&line)) {
+                (Leg::Editor, _) => self.send(Leg::Editor, line),
+                (Leg::Agent, Head::Request { id, method, .. }) => {
+                    self.remember(Leg::Editor, Some(id.to_id()), &method, (None, About::Nothing));
+                }
+                (Leg::Agent, Head::Notification { .. } | Head::Response { .. } | Head::Unreadable) => {}
             }
         }
-        let message = format!("the agent exited with code {code}");
-        self.fail_outstanding(&message, code, stderr_tail);
+        if !self.ending {
+            self.fail_outstanding(&message, code, stderr_tail);
+        }
         let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
         for session in sessions {
             self.close_session(&session, "agent_exit");

@@ -151,7 +151,9 @@ impl Engine {
     }
 
     pub(super) fn send(&mut self, leg: Leg, bytes: Bytes) {
-        self.out.push(Action::Send { leg, bytes });
+        if leg == Leg::Editor || self.failed_start.is_none() {
+            self.out.push(Action::Send { leg, bytes });
+        }
     }
 
     pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
