@@ -27,6 +27,8 @@ fn main() -> ExitCode {
             Ok(config) => machine.ask(&request, &Recorded::at(machine.state(), config)),
             Err(problem) => machine.complain(&problem),
         },
+        Todo::Demo { keep } => exit(&machine, host::demo(keep)),
+        Todo::DemoAgent => exit(&machine, host::demo_agent()),
         Todo::Doctor { json } => machine.doctor(json),
         Todo::Setup { editor, agent } => machine.setup(editor, &agent),
     }

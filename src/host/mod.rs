@@ -26,6 +26,7 @@
 mod ancestry;
 mod child;
 mod clock;
+mod demo;
 mod desk;
 mod effects;
 mod event;
@@ -48,5 +49,6 @@ mod voice;
 mod wires;
 mod worker;
 
+pub use demo::{demo, demo_agent};
 pub use recorded::Recorded;
 pub use run::{refuse, run};

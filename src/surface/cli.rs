@@ -21,6 +21,13 @@ pub struct Invocation {
 pub enum Todo {
     /// Wrap an agent, or be an element of a chain.
     Run(Wrap),
+    /// A whole turn with the built-in agent.
+    Demo {
+        /// Leave the scratch repository behind.
+        keep: bool,
+    },
+    /// The built-in agent of the demo, over stdio.
+    DemoAgent,
     /// Ask something of what is recorded.
     Ask(Request),
     /// What works here.
@@ -120,6 +127,7 @@ Wrap an agent
   chain [OPTIONS]                 the same as one element of an ACP proxy chain
   setup EDITOR [-- AGENT [ARG…]]  the configuration to paste for an editor
   doctor                          what works here and what does not
+  demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
 
 See what changed
   sessions [delete ID]            what is recorded, newest first
@@ -140,9 +148,8 @@ Decide
   note                            what the agent will be told with the next prompt
   rebase [ROOT]                   take the worktree as it stands as the new base
 
-SELECTION is one of --file PATH, --call ID, --turn N, --all.
-Every command but the first four takes --session ID (default: the newest session whose root holds this directory);
-every command that reads takes --json. `hunkgate COMMAND --help` says more.
+SELECTION is one of --file PATH, --call ID, --turn N, --all. Every command that looks or decides takes --session ID
+(default: the newest session whose root holds this directory) and --json. `hunkgate COMMAND --help` says more.
 
 State lives in --state-dir, $HUNKGATE_STATE_DIR, $XDG_STATE_HOME/hunkgate or ~/.local/state/hunkgate.
 Exit codes: 0 done · 1 no, or there is something · 2 usage or configuration · 3 conflict or refused · 4 degraded · 5 internal
@@ -164,6 +171,14 @@ enum Command {
     Run(RunArgs),
     /// The same as `run`, as one element of an ACP proxy chain
     Chain(ChainArgs),
+    /// A whole turn with the built-in agent, in a scratch repository
+    Demo {
+        /// Leave the scratch repository behind, and say how to play with it
+        #[arg(long)]
+        keep: bool,
+    },
+    #[command(name = "__demo-agent", hide = true)]
+    DemoAgent,
     /// What is recorded, newest first
     Sessions(SessionsArgs),
     /// What is in force, the size of the queue, what is degraded
@@ -427,6 +442,8 @@ impl Command {
         Ok(match self {
             Self::Run(args) => Todo::Run(args.wrapping.wrap(args.agent)),
             Self::Chain(args) => Todo::Run(args.wrapping.wrap(Vec::new())),
+            Self::Demo { keep } => Todo::Demo { keep },
+            Self::DemoAgent => Todo::DemoAgent,
             Self::Sessions(args) => Todo::Ask(args.request()),
             Self::Status(reading) => reading.plain(Ask::Status),
             Self::Hunks(args) => {
