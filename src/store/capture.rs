@@ -37,6 +37,8 @@ pub struct RootStore {
     named: BTreeSet<RepoPath>,
     /// Directories that appeared while this root was looked at.
     pub(crate) made: BTreeSet<RepoPath>,
+    #[cfg(test)]
+    pub(crate) between: Option<crate::store::restore::Between>,
 }
 
 /// The last link of the chain.
@@ -125,6 +127,8 @@ impl RootStore {
             last: None,
             named: BTreeSet::new(),
             made: BTreeSet::new(),
+            #[cfg(test)]
+            between: None,
             dir,
             chain,
             objects,
@@ -147,6 +151,10 @@ impl RootStore {
     /// Returns the root.
     pub fn root(&self) -> &Root {
         &self.root
+    }
+
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
     }
 
     /// Says how the root is observed.

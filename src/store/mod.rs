@@ -31,6 +31,7 @@ mod root;
 mod segment;
 mod settings;
 mod state;
+mod swap;
 mod table;
 mod tracked;
 mod walk;

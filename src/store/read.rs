@@ -7,10 +7,10 @@ use crate::store::objects::{Objects, blob_id, blob_id_of_file};
 use crate::store::table::{File, Key};
 use crate::store::tracked::disk_mode;
 use crate::store::walk::Job;
-use rustix::fs::{Mode as FsMode, OFlags, ResolveFlags, fstat, openat2, readlinkat, statat};
+use rustix::fs::{AtFlags, Mode as FsMode, OFlags, ResolveFlags, fstat, openat2, readlinkat, statat};
 use std::ffi::OsStr;
-use std::io::Read as _;
-use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
+use std::io::{Read as _, Seek as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
@@ -98,13 +98,23 @@ impl<'a> Reading<'a> {
     /// Returns what was read, and whether it stood still meanwhile.
     fn read_once(&self, top: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<Option<(Taken, bool)>> {
         let parent = open_parent(top, path)?;
-        let name = OsStr::from_bytes(path.name());
-        let stat = statat(&parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+        self.read_in(parent.as_fd(), path.name(), path.name())
+    }
+
+    /// Reads the entry `name` of an open directory. `called` is the name by which secrets are recognised.
+    pub(crate) fn read_in(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        called: &[u8],
+    ) -> std::io::Result<Option<(Taken, bool)>> {
+        let entry = OsStr::from_bytes(name);
+        let stat = statat(dir, entry, AtFlags::SYMLINK_NOFOLLOW)?;
         let before = Key::of(&stat);
         match disk_mode(stat.st_mode) {
             Some(Mode::Symlink) => {
-                let target = readlinkat(&parent, name, Vec::new())?.into_bytes();
-                let after = Key::of(&statat(&parent, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?);
+                let target = readlinkat(dir, entry, Vec::new())?.into_bytes();
+                let after = Key::of(&statat(dir, entry, AtFlags::SYMLINK_NOFOLLOW)?);
                 let size = target.len() as u64;
                 let blob = blob_id(&target);
                 let state = FileState { mode: Mode::Symlink, blob, size, content: Content::Kept };
@@ -113,24 +123,31 @@ impl<'a> Reading<'a> {
             }
             Some(Mode::Regular | Mode::Executable) => {
                 let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let fd = rustix::fs::openat(&parent, name, flags, FsMode::empty())?;
-                self.read_open(fd, path.name(), before)
+                let fd = rustix::fs::openat(dir, entry, flags, FsMode::empty())?;
+                let mut file = std::fs::File::from(fd);
+                let Some(taken) = self.read_open(&mut file, called)? else { return Ok(None) };
+                let still = !taken.unstable && before == taken.key;
+                Ok(Some((Taken { unstable: false, ..taken }, still)))
             }
             None => Ok(None),
         }
     }
 
-    fn read_open(&self, fd: OwnedFd, name: &[u8], seen: Key) -> std::io::Result<Option<(Taken, bool)>> {
-        let stat = fstat(&fd)?;
+    /// Reads an open file from its start; `unstable` when it changed meanwhile. `None` when it is no regular file.
+    pub(crate) fn read_open(
+        &self,
+        file: &mut std::fs::File,
+        called: &[u8],
+    ) -> std::io::Result<Option<Taken>> {
+        let stat = fstat(&*file)?;
         let before = Key::of(&stat);
         let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat.st_mode) else {
             return Ok(None);
         };
-        let mut file = std::fs::File::from(fd);
-        let (state, in_tree, bytes) = self.content(&mut file, name, before.size, mode)?;
-        let after = Key::of(&fstat(&file)?);
-        let still = seen == before && before == after;
-        Ok(Some((Taken { state, in_tree, bytes, key: after, unstable: false }, still)))
+        file.rewind()?;
+        let (state, in_tree, bytes) = self.content(file, called, before.size, mode)?;
+        let after = Key::of(&fstat(&*file)?);
+        Ok(Some(Taken { state, in_tree, bytes, key: after, unstable: before != after }))
     }
 
     fn content(
