@@ -1,10 +1,16 @@
 //! What must hold for every input, held by generated ones (testing.md, "Laws").
 
+#[path = "laws/cases.rs"]
+mod cases;
+#[path = "laws/chronicle.rs"]
+mod chronicle;
+#[path = "laws/diff_laws.rs"]
+mod diff_laws;
 #[path = "laws/engine.rs"]
 mod engine;
 #[path = "laws/nasty.rs"]
 mod nasty;
-#[allow(dead_code, reason = "the transcripts use more of it")]
+#[path = "laws/support.rs"]
 mod support;
 #[path = "laws/transparency.rs"]
 mod transparency;

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 
 /// Everything that the credit of one step depends on. Equal inputs give equal credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each read in one place")]
 pub(super) struct Evidence {
     /// When.
     pub moment: Moment,
@@ -108,13 +109,11 @@ impl Evidence {
             let told = suspect.claims.iter().any(|&number| index.claim(number).body.gives_text());
             told && suspect.kind != ToolKind::Execute
         };
+        let doubtful = self.background;
         let receives = |suspect: &&Suspect| {
-            suspect.key.is_some()
-                && !suspect.is_weak()
-                && suspect.covers(&self.moment, self.looked)
-                && !gave_text(suspect)
-                && !(self.background && !suspect.claims_path())
-                && !(suspect.was_lost_before(self.looked) && !suspect.claims_path())
+            let able = suspect.key.is_some() && !suspect.is_weak() && !gave_text(suspect);
+            let sure = suspect.claims_path() || !(doubtful || suspect.was_lost_before(self.looked));
+            able && sure && suspect.covers(&self.moment, self.looked)
         };
         match self.suspects.as_slice() {
             [] => self.nobody(),
@@ -127,8 +126,14 @@ impl Evidence {
     }
 
     fn among(&self, several: &[Suspect], receives: impl Fn(&&Suspect) -> bool) -> Credit {
-        let (ended, remain): (Vec<&Suspect>, Vec<&Suspect>) =
+        let (ended, mut remain): (Vec<&Suspect>, Vec<&Suspect>) =
             several.iter().partition(|suspect| suspect.ended_before(self.moment.earliest));
+        let followers: Vec<bool> = remain
+            .iter()
+            .map(|late| remain.iter().any(|one| receives(one) && late.followed(one, &self.moment)))
+            .collect();
+        let mut follows = followers.into_iter();
+        remain.retain(|_| !follows.next().unwrap_or(false));
         if ended.iter().any(|suspect| suspect.claims_path()) {
             return self.contested(&several.iter().collect::<Vec<_>>());
         }

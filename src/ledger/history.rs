@@ -95,7 +95,6 @@ impl Scene<'_> {
                 steps.push(unseen(last, change, observation));
             }
             let evidence = self.evidence(path, (previous, observation, change), background);
-            background |= evidence.is_background();
             let mut step = Step {
                 before: change.before,
                 after: change.after,
@@ -104,6 +103,7 @@ impl Scene<'_> {
                 role: Role::Plain,
             };
             step.role = self.role(path, &steps, &step);
+            background |= step.role == Role::Plain && step.evidence.is_background();
             steps.push(step);
         }
         steps

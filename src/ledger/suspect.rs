@@ -312,7 +312,7 @@ impl FactIndex {
         let leaves = self.ends.len() / 2;
         let mut stack = if leaves == 0 { Vec::new() } else { vec![(1, 0, leaves)] };
         while let Some((node, start, end)) = stack.pop() {
-            if start >= begun || self.ends[node] < from.0 {
+            if start >= begun || self.ends[node] <= from.0 {
                 continue;
             }
             if end - start == 1 {
@@ -341,6 +341,15 @@ impl Suspect {
     /// Says whether all of its windows were reported closed before `instant`.
     pub(super) fn ended_before(&self, instant: WallNs) -> bool {
         self.spans.iter().all(|span| !span.lost && span.hi.is_some_and(|hi| hi < instant))
+    }
+
+    /// Says whether it was announced only after the change, and after `other` had reported its end: in sequence, the
+    /// change is the other's.
+    pub(super) fn followed(&self, other: &Self, moment: &Moment) -> bool {
+        let announced = self.spans.iter().map(|span| span.opened).min();
+        let after_end =
+            |at: WallNs| other.spans.iter().all(|span| !span.lost && span.hi.is_some_and(|hi| hi <= at));
+        !self.claims_path() && announced.is_some_and(|at| moment.latest < at && after_end(at))
     }
 
     /// Says whether the change falls inside one of its windows; in the early grace only where it claims the path.
