@@ -10,7 +10,7 @@ mod diff_laws;
 mod engine;
 #[path = "laws/nasty.rs"]
 mod nasty;
-#[path = "laws/support.rs"]
+#[allow(dead_code, reason = "the transcripts use more of it")]
 mod support;
 #[path = "laws/transparency.rs"]
 mod transparency;
