@@ -180,9 +180,16 @@ pub fn append_note(line: &[u8], text: &str) -> Option<Bytes> {
     splice::append_to_array(line, &["params", "prompt"], &text_block(text).to_string())
 }
 
-/// Puts another stop reason into the response to a prompt (version 1).
+/// Puts another stop reason into what ends a turn: the response to a prompt (version 1), an idle state (version 2).
 pub fn set_stop_reason(line: &[u8], stop: &str) -> Option<Bytes> {
-    splice::replace(line, &["result", "stopReason"], &Value::from(stop).to_string())
+    let ends: &[&str] = match head(line) {
+        Head::Response { .. } => &["result"],
+        Head::Notification { .. } => &["params", "update"],
+        Head::Request { .. } | Head::Unreadable => return None,
+    };
+    let stop = Value::from(stop).to_string();
+    let path = [ends, &["stopReason"]].concat();
+    splice::replace(line, &path, &stop).or_else(|| splice::add_member(line, ends, "stopReason", &stop))
 }
 
 /// Cuts our note out of an echo or replay of the user's message. `is_note` maps a text to what is left of it without the
@@ -391,6 +398,28 @@ mod tests {
         let opened = br#"{"id":1,"result":{"availableCommands":[]}}"#;
         let ours = r#"{"id":1,"result":{"availableCommands":[{"name":"hunkgate-undo","description":"what","type":"command"}]}}"#;
         assert_eq!(merge_commands(opened, Dialect::V2, &commands()[1..]).unwrap(), ours);
+    }
+
+    #[test]
+    fn a_stop_reason_is_put_where_the_turn_ends() {
+        let set = |line: &str| {
+            set_stop_reason(line.as_bytes(), "cancelled").map(|it| String::from_utf8(it.to_vec()).unwrap())
+        };
+        let cases = [
+            (
+                r#"{"id":1,"result":{"stopReason":"end_turn", "n":1e3}}"#,
+                r#"{"id":1,"result":{"stopReason":"cancelled", "n":1e3}}"#,
+            ),
+            (r#"{"id":1,"result":{}}"#, r#"{"id":1,"result":{"stopReason":"cancelled"}}"#),
+            (
+                r#"{"method":"session/update","params":{"update":{"state":"idle"}}}"#,
+                r#"{"method":"session/update","params":{"update":{"state":"idle","stopReason":"cancelled"}}}"#,
+            ),
+        ];
+        for (line, expected) in cases {
+            assert_eq!(set(line).as_deref(), Some(expected));
+        }
+        assert_eq!((set(r#"{"id":1,"result":null}"#), set(r#"{"id":1,"error":{}}"#)), (None, None));
     }
 
     fn cut(text: &str) -> Option<String> {
