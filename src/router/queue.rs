@@ -1,6 +1,7 @@
 //! The order of one direction, with parked frames.
 
 use crate::base::SessionId;
+use std::collections::VecDeque;
 
 /// Which later frames must not overtake a parked one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,29 +42,36 @@ pub enum Offered<F> {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lane<K, F> {
-    aside: Vec<Aside<K, F>>,
+    aside: VecDeque<Aside<K, F>>,
+    /// What of `aside` blocks anything, by number: few, where those that wait may be many.
+    blocking: Vec<(u64, Blocks)>,
+    count: u64,
     bytes: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Aside<K, F> {
+    /// In the order in which they came.
+    number: u64,
     /// The key of a frame that is parked; `None` once it only waits for those before it.
     key: Option<K>,
     session: Option<SessionId>,
-    blocks: Blocks,
     frame: F,
 }
 
 impl<K, F> Default for Lane<K, F> {
     fn default() -> Self {
-        Self { aside: Vec::new(), bytes: 0 }
+        Self { aside: VecDeque::new(), blocking: Vec::new(), count: 0, bytes: 0 }
     }
 }
 
 impl<K: PartialEq, F: AsRef<[u8]>> Lane<K, F> {
     /// Puts a frame aside until its key is released. `session` is the frame's own.
     pub fn park(&mut self, key: K, session: Option<SessionId>, blocks: Blocks, frame: F) {
-        self.put(Aside { key: Some(key), session, blocks, frame });
+        let number = self.put(Some(key), session, frame);
+        if blocks != Blocks::Nothing {
+            self.blocking.push((number, blocks));
+        }
     }
 
     /// Asks whether a frame may go.
@@ -71,7 +79,7 @@ impl<K: PartialEq, F: AsRef<[u8]>> Lane<K, F> {
         if !self.blocks(session) {
             return Offered::Pass(frame);
         }
-        self.put(Aside { key: None, session: session.cloned(), blocks: Blocks::Nothing, frame });
+        self.put(None, session.cloned(), frame);
         Offered::Waits
     }
 
@@ -85,13 +93,15 @@ impl<K: PartialEq, F: AsRef<[u8]>> Lane<K, F> {
 
     /// Takes a parked frame out, which is answered otherwise, and returns it with what waited behind it.
     pub fn discard(&mut self, key: &K) -> Option<(F, Vec<F>)> {
-        let taken = self.take(self.position(key)?);
+        let taken = self.aside.remove(self.position(key)?)?;
+        self.gone(&taken);
         Some((taken.frame, self.drain()))
     }
 
     /// Lets go every parked frame that blocks this session, and returns what may now be sent, in order.
     pub fn release_session(&mut self, session: &SessionId) -> Vec<F> {
-        for aside in self.aside.iter_mut().filter(|it| it.blocks.cover(Some(session))) {
+        let numbers = self.numbers_of(session);
+        for aside in self.aside.iter_mut().filter(|it| numbers.contains(&it.number)) {
             aside.key = None;
         }
         self.drain()
@@ -100,12 +110,13 @@ impl<K: PartialEq, F: AsRef<[u8]>> Lane<K, F> {
     /// Lets everything go, in order.
     pub fn release_all(&mut self) -> Vec<F> {
         self.bytes = 0;
+        self.blocking.clear();
         self.aside.drain(..).map(|aside| aside.frame).collect()
     }
 
     /// Says whether a frame of this session would have to wait.
     pub fn blocks(&self, session: Option<&SessionId>) -> bool {
-        self.aside.iter().any(|it| it.blocks.cover(session))
+        self.blocking.iter().any(|(_, blocks)| blocks.cover(session))
     }
 
     /// Returns a parked frame.
@@ -127,8 +138,9 @@ impl<K: PartialEq, F: AsRef<[u8]>> Lane<K, F> {
     }
 
     /// Returns the keys of the parked frames that block this session, oldest first.
-    pub fn keys_of(&self, session: &SessionId) -> impl Iterator<Item = &K> {
-        self.aside.iter().filter(|it| it.blocks.cover(Some(session))).filter_map(|it| it.key.as_ref())
+    pub fn keys_of(&self, session: &SessionId) -> impl Iterator<Item = &K> + use<'_, K, F> {
+        let numbers = self.numbers_of(session);
+        self.aside.iter().filter(move |it| numbers.contains(&it.number)).filter_map(|it| it.key.as_ref())
     }
 
     /// Returns how many bytes are aside, parked and waiting.
@@ -144,28 +156,38 @@ impl<K: PartialEq, F: AsRef<[u8]>> Lane<K, F> {
     /// Takes out, in order, what is neither parked nor behind something that blocks it.
     fn drain(&mut self) -> Vec<F> {
         let mut out = Vec::new();
-        let mut at = 0;
-        while at < self.aside.len() {
-            let aside = &self.aside[at];
-            let held = self.aside[..at].iter().any(|before| before.blocks.cover(aside.session.as_ref()));
+        for aside in std::mem::take(&mut self.aside) {
+            let before = self.blocking.iter().take_while(|(number, _)| *number < aside.number);
+            let held = before.into_iter().any(|(_, blocks)| blocks.cover(aside.session.as_ref()));
             if aside.key.is_some() || held {
-                at += 1;
+                self.aside.push_back(aside);
             } else {
-                out.push(self.take(at).frame);
+                self.gone(&aside);
+                out.push(aside.frame);
             }
         }
         out
     }
 
-    fn put(&mut self, aside: Aside<K, F>) {
-        self.bytes += aside.frame.as_ref().len();
-        self.aside.push(aside);
+    fn put(&mut self, key: Option<K>, session: Option<SessionId>, frame: F) -> u64 {
+        self.bytes += frame.as_ref().len();
+        self.count += 1;
+        self.aside.push_back(Aside { number: self.count, key, session, frame });
+        self.count
     }
 
-    fn take(&mut self, at: usize) -> Aside<K, F> {
-        let taken = self.aside.remove(at);
-        self.bytes -= taken.frame.as_ref().len();
-        taken
+    fn gone(&mut self, aside: &Aside<K, F>) {
+        self.bytes -= aside.frame.as_ref().len();
+        self.blocking.retain(|(number, _)| *number != aside.number);
+    }
+
+    /// The numbers of the frames that block this session.
+    fn numbers_of(&self, session: &SessionId) -> Vec<u64> {
+        self.blocking
+            .iter()
+            .filter(|(_, blocks)| blocks.cover(Some(session)))
+            .map(|(number, _)| *number)
+            .collect()
     }
 
     fn position(&self, key: &K) -> Option<usize> {
