@@ -6,10 +6,10 @@ use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, Sessi
 use hunkgate::config::Config;
 use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup};
 use hunkgate::ledger::{
-    Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, RevertFile, RevertOutcome, RevertResult,
-    Wanted, Why,
+    Cache, Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, RevertFile, RevertOutcome,
+    RevertResult, Wanted, Why,
 };
-use hunkgate::review::{Answer, Computed, Problem, ProblemKind};
+use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// When a play begins: a Tuesday.
@@ -20,6 +20,7 @@ const EPOCH: i64 = 1_790_000_000_000_000_000;
 pub(crate) struct World {
     engine: Engine,
     config: Config,
+    cache: Cache,
     pub(crate) now: Tick,
     pub(crate) tree: Tree,
     pub(crate) journal: Vec<Entry>,
@@ -63,6 +64,7 @@ impl World {
         Self {
             engine: Engine::new(setup(1, config.clone())),
             config,
+            cache: Cache::default(),
             now: Tick { mono: 0, wall: WallNs(EPOCH) },
             tree: Tree::default(),
             journal: Vec::new(),
@@ -204,9 +206,9 @@ impl World {
                 vec![self.observe(ask, root, why)]
             }
             Action::Compute { ask, session, what } => {
-                let problem =
-                    Problem::new(ProblemKind::Internal, format!("{session}: {what:?} is not computed"));
-                vec![Input::Computed { ask, computed: Computed::Answer(Answer::Problem(problem)) }]
+                let ledger = self.engine.ledger();
+                let computed = review::compute(ledger, &session, &what, &self.tree, &mut self.cache);
+                vec![Input::Computed { ask, computed }]
             }
             Action::Prepare { ask, files } => {
                 let files = files.into_iter().map(|plan| self.prepare(plan)).collect();
