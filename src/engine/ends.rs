@@ -72,9 +72,8 @@ impl Engine {
                 (Leg::Agent, Head::Notification { .. } | Head::Response { .. } | Head::Unreadable) => {}
             }
         }
-        if !self.ending {
-            self.fail_outstanding(&message, code, stderr_tail);
-        }
+        // An editor that closed its end may still read: what it asked is answered all the same.
+        self.fail_outstanding(&message, code, stderr_tail);
         let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
         for session in sessions {
             self.close_session(&session, "agent_exit");
