@@ -92,7 +92,7 @@ impl Port for Recorded {
                 Problem::new(ProblemKind::Conflict, format!("process {} holds the session", holder.pid));
             return Err(problem.hint("end the agent first"));
         }
-        state.delete_session(session).map_err(trouble)
+        state.delete_session(session).map(drop).map_err(trouble)
     }
 }
 

@@ -153,6 +153,11 @@ impl RootStore {
         &self.root
     }
 
+    /// Counts the files that the last look saw.
+    pub fn files(&self) -> usize {
+        self.table.files()
+    }
+
     pub(crate) fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
@@ -177,11 +182,6 @@ impl RootStore {
         let _lock = self.lock()?;
         self.objects.catch_up()?;
         self.objects.pin(session, trees)
-    }
-
-    /// Drops the pins of a session.
-    pub fn unpin(&mut self, session: &SessionKey) -> Result<(), StoreError> {
-        self.objects.unpin(session)
     }
 
     /// Looks at the root and appends what it saw to the chain. `named` are paths to be read even if ignore rules cover

@@ -27,6 +27,7 @@ mod oracle;
 mod process;
 mod read;
 mod restore;
+mod retention;
 mod root;
 mod segment;
 mod settings;
@@ -43,6 +44,7 @@ pub use journal::{
     Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
 };
 pub use objects::StoreBlobs;
+pub use retention::{Kept, KeptRoot, Sweep, plan_sweep};
 pub use root::{Refused, Root, resolve_root};
 pub use settings::Settings;
 pub use state::{Holder, Lease, LeaseError, SessionOnDisk, StateDir};

@@ -6,6 +6,7 @@ use crate::store::StoreError;
 use crate::store::segment::{Kind, Segment};
 use crate::store::state::{make_private_dir, open_private};
 use git2::{ConfigLevel, ObjectType, Odb, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -373,16 +374,6 @@ impl Objects {
         made.map(drop).map_err(|error| StoreError::git("pin trees in", self.git_dir(), error.message()))
     }
 
-    /// Drops a session's ref.
-    pub(crate) fn unpin(&mut self, session: &SessionKey) -> Result<(), StoreError> {
-        match self.own.find_reference(&session_ref(session)) {
-            Ok(mut reference) => reference
-                .delete()
-                .map_err(|error| StoreError::git("unpin trees in", self.git_dir(), error.message())),
-            Err(_) => Ok(()),
-        }
-    }
-
     /// Makes ordinary git objects (one pack) of the segment, and begins the next one.
     fn pack_segment(&mut self) -> Result<(), StoreError> {
         self.flush()?;
@@ -454,7 +445,40 @@ fn parse_tree(mut bytes: &[u8]) -> Option<Vec<TreeEntry>> {
 }
 
 fn session_ref(session: &SessionKey) -> String {
-    format!("refs/hunkgate/sessions/{}", session.as_str())
+    format!("{PINS}{}", session.as_str())
+}
+
+const PINS: &str = "refs/hunkgate/sessions/";
+
+/// The session refs of a store.
+pub(crate) struct Pins {
+    store: Repository,
+}
+
+impl Pins {
+    /// Opens the refs of the store beneath a root's state directory.
+    pub(crate) fn of(root_dir: &Path) -> Result<Self, StoreError> {
+        prepare_libgit2();
+        Ok(Self { store: open_or_make(&root_dir.join("store.git"))? })
+    }
+
+    /// Returns the sessions that pin trees.
+    pub(crate) fn sessions(&self) -> BTreeSet<SessionKey> {
+        let Ok(references) = self.store.references_glob(&format!("{PINS}*")) else { return BTreeSet::new() };
+        let names = references.flatten().filter_map(|reference| {
+            let name = reference.name().ok()?.strip_prefix(PINS)?.to_owned();
+            Some(SessionKey::new(name))
+        });
+        names.collect()
+    }
+
+    /// Drops a session's ref.
+    pub(crate) fn drop(&self, session: &SessionKey) -> Result<(), StoreError> {
+        let Ok(mut reference) = self.store.find_reference(&session_ref(session)) else { return Ok(()) };
+        reference
+            .delete()
+            .map_err(|error| StoreError::git("unpin trees in", self.store.path(), error.message()))
+    }
 }
 
 fn open_or_make(dir: &Path) -> Result<Repository, StoreError> {

@@ -10,6 +10,7 @@
 use crate::base::{ProxyId, RootId, SessionKey, WallNs};
 use crate::ledger::{Event, Log, SessionHeader};
 use crate::store::journal::{Replay, read_journal};
+use crate::store::process::is_alive;
 use crate::store::{Journal, StoreError};
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -109,10 +110,14 @@ impl StateDir {
 
     /// Lists the sessions that are kept, newest first; those that cannot be read are listed as such.
     pub fn sessions(&self) -> Vec<SessionOnDisk> {
-        let names = names_in(&self.top.join("sessions"));
-        let mut found: Vec<_> = names.into_iter().map(|name| self.session(SessionKey::new(name))).collect();
+        let mut found: Vec<_> = self.session_keys().into_iter().map(|key| self.session(key)).collect();
         found.sort_by(|a, b| b.grew.cmp(&a.grew).then_with(|| a.key.cmp(&b.key)));
         found
+    }
+
+    /// Returns the names of the sessions that are kept.
+    pub(crate) fn session_keys(&self) -> Vec<SessionKey> {
+        names_in(&self.top.join("sessions")).into_iter().map(SessionKey::new).collect()
     }
 
     fn session(&self, key: SessionKey) -> SessionOnDisk {
@@ -144,22 +149,12 @@ impl StateDir {
         make_private_dir(&dir)?;
         let path = dir.join("lease");
         let mut file = open_private(&path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(LeaseError::Held(read_holder(&path))),
-            Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path, error).into()),
-        }
+        take(&file, &path)?;
         let text = serde_json::to_vec(holder)
             .map_err(|error| StoreError::said("write", &path, error.to_string()))?;
         let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
         written.map_err(|error| StoreError::io("write", &path, error))?;
         Ok(Lease { file })
-    }
-
-    /// Removes a session's directory. The caller has seen that nobody holds it.
-    pub fn delete_session(&self, key: &SessionKey) -> Result<(), StoreError> {
-        let dir = self.session_dir(key);
-        std::fs::remove_dir_all(&dir).map_err(|error| StoreError::io("delete", &dir, error))
     }
 
     /// Returns the live holder of a session's lease, without taking it.
@@ -228,6 +223,25 @@ fn probe_writable(top: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io("write to", top, std::io::Error::from(error)))
 }
 
+/// Locks a lease file. Somebody who only asks who holds it holds it shared for a moment: that is waited for.
+fn take(file: &File, path: &Path) -> Result<(), LeaseError> {
+    const TRIES: u32 = 50;
+    const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", path, error).into()),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        let held = read_holder(path);
+        if held.as_ref().is_some_and(|holder| is_alive(holder.pid, holder.started)) {
+            return Err(LeaseError::Held(held));
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(LeaseError::Held(read_holder(path)))
+}
+
 /// Guards against a name that would leave its directory; our own names are hex.
 fn file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
@@ -254,4 +268,68 @@ fn first_record(ledger: &Path) -> Result<(SessionHeader, WallNs), String> {
         return Err("the ledger does not begin with its header".to_owned());
     };
     Ok((header, record.at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder() -> Holder {
+        let started = WallNs(crate::store::capture::wall_now());
+        Holder { pid: std::process::id(), proxy: ProxyId::new("p"), started, socket: Some("/run/s".into()) }
+    }
+
+    #[test]
+    fn a_lease_has_one_holder_who_can_be_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        let key = SessionKey::new("k");
+        assert_eq!(state.holder(&key), None);
+        let lease = state.lease(&key, &holder()).unwrap();
+        let found = state.holder(&key).unwrap();
+        assert_eq!((found.pid, found.socket), (std::process::id(), Some("/run/s".into())));
+        assert!(matches!(state.lease(&key, &holder()), Err(LeaseError::Held(Some(_)))));
+        drop(lease);
+        assert_eq!(state.holder(&key), None);
+        assert!(state.lease(&key, &holder()).is_ok());
+    }
+
+    #[test]
+    fn everything_is_for_its_owner_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().join("deep/state");
+        let state = StateDir::open(&top).unwrap();
+        let lease = state.lease(&SessionKey::new("k"), &holder()).unwrap();
+        drop(state.open_session(&SessionKey::new("k"), &lease).unwrap());
+        let mode = |path: PathBuf| path.metadata().unwrap().mode() & 0o777;
+        assert_eq!(mode(top.clone()), 0o700);
+        assert_eq!(mode(top.join("sessions/k/ledger.jsonl")), 0o600);
+        std::fs::set_permissions(&top, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        StateDir::open(&top).unwrap();
+        assert_eq!(mode(top), 0o700);
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_read_is_listed_as_such() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        std::fs::create_dir_all(state.session_dir(&SessionKey::new("broken"))).unwrap();
+        std::fs::write(state.session_ledger(&SessionKey::new("broken")), "not a record\n").unwrap();
+        std::fs::create_dir_all(state.session_dir(&SessionKey::new("empty"))).unwrap();
+        let listed = state.sessions();
+        assert_eq!(listed.len(), 2);
+        assert!(listed.iter().all(|session| session.header.is_err() && session.live.is_none()));
+    }
+
+    #[test]
+    fn a_socket_path_is_short_enough_for_the_kernel() {
+        let dir = tempfile::tempdir().unwrap();
+        let long = dir.path().join("x".repeat(90));
+        let proxy = ProxyId::new("p");
+        for top in [dir.path().to_owned(), long] {
+            let path = StateDir::open(top).unwrap().socket_path(&proxy, dir.path()).unwrap();
+            assert!(path.as_os_str().len() < 107);
+            std::os::unix::net::UnixListener::bind(path).unwrap();
+        }
+    }
 }

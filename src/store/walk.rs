@@ -49,13 +49,10 @@ pub(crate) struct Found {
 pub(crate) struct Job {
     pub(crate) path: RepoPath,
     pub(crate) key: Key,
-    pub(crate) symlink: bool,
     /// Ignore rules cover it.
     pub(crate) ignored: bool,
     /// It may have stood there unseen: rules changed, or a call named it.
     pub(crate) unhidden: bool,
-    /// It cannot be looked at; what the table holds is kept.
-    pub(crate) unreadable: bool,
 }
 
 /// A file that is gone, with the times of the directory it is gone from.
@@ -201,9 +198,8 @@ impl Walk<'_> {
         if ignored && !known && !named && !self.orders.tracked.holds(path.as_bytes()) {
             return;
         }
-        let symlink = FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
         let unhidden = !known && (named || here.unhidden);
-        self.found.jobs.push(Job { path, key, symlink, ignored, unhidden, unreadable: false });
+        self.found.jobs.push(Job { path, key, ignored, unhidden });
     }
 
     fn directory(&mut self, here: &Here, fd: &OwnedFd, name: &[u8], look: &Look<'_>) {

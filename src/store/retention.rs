@@ -1,0 +1,265 @@
+//! What may go when a session is deleted: a pure plan, and its executor.
+//!
+//! Only what was deleted is swept. A root that is missing or unmounted sweeps nothing, and what cannot be read keeps
+//! everything it might name.
+
+use crate::base::{RootId, SessionKey};
+use crate::ledger::{Event, Log};
+use crate::store::journal::read_journal;
+use crate::store::objects::Pins;
+use crate::store::process::is_alive;
+use crate::store::state::{make_private_dir, open_private};
+use crate::store::{StateDir, StoreError};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A session that is kept, and the roots that it names; `None` when its header cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The session.
+    pub key: SessionKey,
+    /// Its roots.
+    pub roots: Option<BTreeSet<RootId>>,
+}
+
+/// A root that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRoot {
+    /// The root.
+    pub root: RootId,
+    /// The sessions whose trees are pinned in its store.
+    pub pinned: BTreeSet<SessionKey>,
+    /// Whether a living proxy looks at it.
+    pub watched: bool,
+}
+
+/// What may go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Pins of sessions that are no longer there.
+    pub unpin: Vec<(RootId, SessionKey)>,
+    /// Roots that no session names and nobody looks at.
+    pub drop: Vec<RootId>,
+}
+
+/// Plans what may go, from what is kept.
+pub fn plan_sweep(sessions: &[Kept], roots: &[KeptRoot]) -> Sweep {
+    let known: BTreeSet<_> = sessions.iter().map(|kept| &kept.key).collect();
+    let all_legible = sessions.iter().all(|kept| kept.roots.is_some());
+    let named: BTreeSet<_> = sessions.iter().flat_map(|kept| kept.roots.iter().flatten()).collect();
+    let mut sweep = Sweep::default();
+    for kept in roots {
+        let orphans = kept.pinned.iter().filter(|key| !known.contains(key));
+        sweep.unpin.extend(orphans.map(|key| (kept.root.clone(), key.clone())));
+        let wanted =
+            kept.watched || named.contains(&kept.root) || kept.pinned.iter().any(|key| known.contains(key));
+        if !wanted && all_legible {
+            sweep.drop.push(kept.root.clone());
+        }
+    }
+    sweep
+}
+
+impl StateDir {
+    /// Deletes a session: its ledger, its pins, and the roots that no other session names. Refused while it is held.
+    pub fn delete_session(&self, key: &SessionKey) -> Result<Sweep, StoreError> {
+        let dir = self.session_dir(key);
+        let lease = open_private(&dir.join("lease"))?;
+        if lease.try_lock().is_err() {
+            return Err(StoreError::said("delete", &dir, "a process holds the session"));
+        }
+        let roots = self.roots_of(key);
+        // From here on the session is gone for everyone; what follows can be done again by any sweep.
+        let trash = self.path().join("trash");
+        make_private_dir(&trash)?;
+        let gone = trash.join(format!("{}-{}", key.as_str(), std::process::id()));
+        std::fs::rename(&dir, &gone).map_err(|error| StoreError::io("delete", &dir, error))?;
+        let sweep = self.sweep_roots(roots.as_ref());
+        std::fs::remove_dir_all(&gone).map_err(|error| StoreError::io("delete", &gone, error))?;
+        sweep
+    }
+
+    /// Sweeps what deleted sessions left behind, everywhere.
+    pub fn sweep(&self) -> Result<Sweep, StoreError> {
+        drop(std::fs::remove_dir_all(self.path().join("trash")));
+        self.sweep_roots(None)
+    }
+
+    /// Returns how many bytes each root's store takes.
+    pub fn sizes(&self) -> BTreeMap<RootId, u64> {
+        self.roots().into_iter().map(|root| (root.clone(), bytes_beneath(&self.root_dir(&root)))).collect()
+    }
+
+    fn sweep_roots(&self, only: Option<&BTreeSet<RootId>>) -> Result<Sweep, StoreError> {
+        let sessions: Vec<_> = self.session_keys().into_iter().map(|key| self.kept(key)).collect();
+        let roots = self.roots().into_iter().filter(|root| only.is_none_or(|only| only.contains(root)));
+        let roots: Vec<_> = roots.map(|root| self.kept_root(root)).collect();
+        let sweep = plan_sweep(&sessions, &roots);
+        for (root, key) in &sweep.unpin {
+            Pins::of(&self.root_dir(root))?.drop(key)?;
+        }
+        for root in &sweep.drop {
+            self.drop_root(root)?;
+        }
+        Ok(sweep)
+    }
+
+    fn drop_root(&self, root: &RootId) -> Result<(), StoreError> {
+        let dir = self.root_dir(root);
+        let lock = open_private(&dir.join("observe.lock"))?;
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        std::fs::remove_dir_all(&dir).map_err(|error| StoreError::io("delete", &dir, error))
+    }
+
+    fn kept(&self, key: SessionKey) -> Kept {
+        let roots = self.roots_of(&key);
+        Kept { key, roots }
+    }
+
+    /// Returns the roots that a session's ledger names anywhere; `None` when its header cannot be read.
+    fn roots_of(&self, key: &SessionKey) -> Option<BTreeSet<RootId>> {
+        let replay = self.read_session(key).ok()?;
+        let mut roots: Option<BTreeSet<RootId>> = None;
+        for record in replay.records {
+            match record.event {
+                Event::SessionOpened(header) => {
+                    roots.get_or_insert_default().extend(header.roots.into_iter().map(|(root, _)| root));
+                }
+                Event::BaseTaken { root, .. } | Event::Rebased { root, .. } => {
+                    roots.as_mut().map(|roots| roots.insert(root));
+                }
+                _ => {}
+            }
+        }
+        roots
+    }
+
+    fn kept_root(&self, root: RootId) -> KeptRoot {
+        let dir = self.root_dir(&root);
+        let pinned = Pins::of(&dir).map(|pins| pins.sessions()).unwrap_or_default();
+        let watched =
+            read_journal(&dir.join("chain.jsonl"), &Log::Root(root.clone())).map_or(true, |replay| {
+                let mut joined = BTreeMap::new();
+                for record in replay.records {
+                    match record.event {
+                        Event::ProxyJoined { proxy, pid } => drop(joined.insert(proxy, (pid, record.at))),
+                        Event::ProxyLeft { proxy, .. } => drop(joined.remove(&proxy)),
+                        _ => {}
+                    }
+                }
+                joined.values().any(|(pid, since)| is_alive(*pid, *since))
+            });
+        KeptRoot { root, pinned, watched }
+    }
+}
+
+fn bytes_beneath(dir: &std::path::Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut bytes = 0;
+    let mut todo = vec![dir.to_owned()];
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(meta) if meta.is_dir() => todo.push(entry.path()),
+                // A pack that the user's repository holds too costs nothing.
+                Ok(meta) if meta.nlink() == 1 => bytes += meta.len(),
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{AgentId, SessionId, WallNs};
+    use crate::ledger::{Record, SessionHeader};
+    use crate::store::oracle::{Eye, Git};
+    use crate::store::{Durability, Holder};
+    use proptest::prelude::*;
+
+    fn opened(eye: &Eye, name: &str) -> SessionKey {
+        let key = SessionKey::new(name);
+        let holder =
+            Holder { pid: 1, proxy: crate::base::ProxyId::new("p"), started: WallNs(1), socket: None };
+        let lease = eye.state.lease(&key, &holder).unwrap();
+        let (mut journal, _) = eye.state.open_session(&key, &lease).unwrap();
+        let header = SessionHeader {
+            key: key.clone(),
+            session: SessionId::new(name),
+            agent: AgentId::new("a"),
+            agent_version: None,
+            client: None,
+            protocol: 1,
+            cwd: "/".to_owned(),
+            roots: vec![(eye.store.root().id.clone(), "w".to_owned())],
+            parent: None,
+        };
+        let record = Record { at: WallNs(1), event: Event::SessionOpened(header) };
+        journal.append(&record, Durability::Synced).unwrap();
+        key
+    }
+
+    #[test]
+    fn a_root_goes_with_its_last_session_and_not_before() {
+        let git = Git::none();
+        git.write("f", "x");
+        let mut eye = Eye::on(&git);
+        let tree = eye.look().tree;
+        let (a, b) = (opened(&eye, "aa"), opened(&eye, "bb"));
+        eye.store.pin(&a, &[tree]).unwrap();
+        eye.store.pin(&b, &[tree]).unwrap();
+        let root = eye.store.root().id.clone();
+        let sweep = eye.state.delete_session(&a).unwrap();
+        assert_eq!((sweep.unpin, sweep.drop), (vec![(root.clone(), a)], vec![]));
+        assert_eq!(eye.state.sessions().len(), 1);
+        assert!(eye.store.objects.holds(&tree.0));
+        let sweep = eye.state.delete_session(&b).unwrap();
+        assert_eq!(sweep.drop, [root]);
+        assert_eq!((eye.state.roots(), eye.state.sessions().len()), (vec![], 0));
+    }
+
+    #[test]
+    fn a_session_that_is_held_is_not_deleted() {
+        let git = Git::none();
+        git.write("f", "x");
+        let eye = Eye::on(&git);
+        let key = opened(&eye, "aa");
+        let holder =
+            Holder { pid: 1, proxy: crate::base::ProxyId::new("p"), started: WallNs(1), socket: None };
+        let lease = eye.state.lease(&key, &holder).unwrap();
+        assert!(eye.state.delete_session(&key).is_err());
+        drop(lease);
+        assert!(eye.state.delete_session(&key).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_kept_session_names_is_swept(
+            sessions in proptest::collection::vec((0_u8..6, proptest::option::of(proptest::collection::btree_set(0_u8..5, 0..3))), 0..5),
+            roots in proptest::collection::vec((0_u8..5, proptest::collection::btree_set(0_u8..6, 0..4), any::<bool>()), 0..5),
+        ) {
+            let root = |n: u8| RootId::new(format!("r{n}"));
+            let key = |n: u8| SessionKey::new(format!("s{n}"));
+            let sessions: Vec<_> = sessions
+                .into_iter()
+                .map(|(n, roots)| Kept { key: key(n), roots: roots.map(|roots| roots.into_iter().map(root).collect()) })
+                .collect();
+            let roots: Vec<_> = roots
+                .into_iter()
+                .map(|(n, pinned, watched)| KeptRoot { root: root(n), pinned: pinned.into_iter().map(key).collect(), watched })
+                .collect();
+            let sweep = plan_sweep(&sessions, &roots);
+            for kept in &sessions {
+                prop_assert!(sweep.unpin.iter().all(|(_, key)| *key != kept.key));
+                for root in kept.roots.iter().flatten() {
+                    prop_assert!(!sweep.drop.contains(root));
+                }
+                prop_assert!(kept.roots.is_some() || sweep.drop.is_empty());
+            }
+            prop_assert_eq!(plan_sweep(&sessions, &roots), sweep);
+        }
+    }
+}
