@@ -7,8 +7,8 @@ use crate::host::event::{Event, Inbox};
 use crate::host::perform::{Perform, refusal};
 use crate::host::rootwork::{self, Job, OpenRoot, Share};
 use crate::host::worker::{Worker, guarded};
-use crate::ledger::{Blobs, Event as Fact, Ledger, Log, Record, Skip};
-use crate::review::Ask;
+use crate::ledger::{Blobs, Cache, Event as Fact, Ledger, Log, Record, Skip};
+use crate::review::{Answer, Ask, Computed, Problem, ProblemKind, compute};
 use crate::store::{
     Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
 };
@@ -98,7 +98,7 @@ impl Effects {
         let open = Arc::new(Open::default());
         let mut opener = Opener { place: place.clone(), held, open: Arc::clone(&open), inbox: inbox.clone() };
         let opener = Worker::start("opener", move |queue| opener.work(queue))?;
-        let reckoner = Reckoner::new(inbox.clone());
+        let mut reckoner = Reckoner { inbox: inbox.clone(), cache: Cache::default() };
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
         Ok(Self { place, open, inbox, opener, reckoner })
     }
@@ -351,22 +351,22 @@ impl Opener {
     }
 }
 
-/// Computes answers from snapshots.
+/// Computes answers from snapshots, away from the relay.
 struct Reckoner {
     inbox: Inbox,
+    /// What earlier answers already found out.
+    cache: Cache,
 }
 
 impl Reckoner {
-    fn new(inbox: Inbox) -> Self {
-        Self { inbox }
-    }
-
-    fn work(&self, queue: &mut VecDeque<Reckoning>) {
+    fn work(&mut self, queue: &mut VecDeque<Reckoning>) {
         let Some(Reckoning { ask, session, what, ledger, blobs }) = queue.pop_front() else { return };
-        let _ = (&ledger, &blobs);
-        let refused = Action::Compute { ask, session, what };
-        if let Some(input) = refusal(refused, "listings are not computed") {
-            self.inbox.put(Event::Came(input));
-        }
+        let cache = &mut self.cache;
+        let computed =
+            guarded(|| compute(&ledger, &session, &what, &blobs, cache)).unwrap_or_else(|reason| {
+                *cache = Cache::default();
+                Computed::Answer(Answer::Problem(Problem::new(ProblemKind::Internal, reason)))
+            });
+        self.inbox.put(Event::Came(Input::Computed { ask, computed }));
     }
 }

@@ -35,8 +35,9 @@ pub(crate) fn start(agent: AgentPid, inbox: Inbox) -> std::io::Result<()> {
                     }
                     else => return,
                 };
-                agent.signal(which);
+                // First the word: the agent's end must not be taken for one of its own.
                 inbox.put(Event::Signal { name, number: which.as_raw() });
+                agent.signal(which);
             }
         });
     })?;
