@@ -4,6 +4,8 @@
 mod cases;
 #[path = "laws/chronicle.rs"]
 mod chronicle;
+#[path = "laws/decisions.rs"]
+mod decisions;
 #[path = "laws/diff_laws.rs"]
 mod diff_laws;
 #[path = "laws/engine.rs"]
@@ -14,3 +16,5 @@ mod nasty;
 mod support;
 #[path = "laws/transparency.rs"]
 mod transparency;
+#[path = "laws/world.rs"]
+mod world;

@@ -4,8 +4,8 @@ use crate::base::{RepoPath, SessionId, SessionKey, base64_encode};
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
     CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
-    Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, RangeShape,
-    ReviewState, RootRow, SupersededShape, Who,
+    Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, RangeShape, RootRow,
+    SupersededShape, Who,
 };
 use bstr::ByteSlice as _;
 

@@ -168,6 +168,7 @@ pub enum Answer {
 
 /// What the host computes for the engine from a snapshot of the ledger and the contents it names.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one is made per ask, and moved a few times")]
 pub enum Computed {
     /// The answer, complete but for what only the engine knows (gate, policy).
     Answer(Answer),

@@ -230,22 +230,9 @@ fn write_hunks(out: &mut Vec<u8>, before: &Text, after: &Text, hunks: &[LineHunk
     }
 }
 
+/// Writes neighbouring hunks, which share their context.
 fn write_group(out: &mut Vec<u8>, before: &Text, after: &Text, hunks: &[LineHunk]) {
-    let [first, .., last] = hunks else {
-        return match hunks {
-            [one] => write_group_of(out, before, after, (one, one, hunks)),
-            _ => (),
-        };
-    };
-    write_group_of(out, before, after, (first, last, hunks));
-}
-
-fn write_group_of(
-    out: &mut Vec<u8>,
-    before: &Text,
-    after: &Text,
-    (first, last, hunks): (&LineHunk, &LineHunk, &[LineHunk]),
-) {
+    let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return };
     let lead = CONTEXT.min(first.base.start - 1);
     let trail = CONTEXT.min(before.len() + 1 - last.base.end);
     let old = Span { start: first.base.start - lead, end: last.base.end + trail };

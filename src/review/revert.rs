@@ -79,7 +79,7 @@ impl FileGroup<'_> {
         }
         let wanted = match self.wanted(first)? {
             Wanted::Edited { mode, edits } => Wanted::Bytes { mode, bytes: self.edited(first, &edits)? },
-            wanted => wanted,
+            wanted @ (Wanted::Absent | Wanted::State(_) | Wanted::Bytes { .. }) => wanted,
         };
         Ok(vec![plan(old_path, None, wanted), plan(&first.path, first.current, Wanted::Absent)])
     }
