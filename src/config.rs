@@ -208,7 +208,7 @@ const KEYS: &[Key] = &[
     key("review.headless_clients", Effect::NotYet, Project::UserOnly),
     key("review.command", Effect::Now, Project::UserOnly),
     key("gate.hold", Effect::NotYet, Project::Tightens),
-    key("store.max_size", Effect::NotYet, Project::UserOnly),
+    key("store.max_size", Effect::Now, Project::UserOnly),
     key("store.keep", Effect::NotYet, Project::UserOnly),
     key("secrets.withhold", Effect::Now, Project::Tightens),
     key("log.level", Effect::Now, Project::UserOnly),

@@ -3,7 +3,7 @@
 use super::base64;
 use super::cli::{Request, What};
 use super::port::{Cursor, LogLine, Port};
-use super::text::{self, Style};
+use super::text::{self, LogText, Style};
 use crate::ledger::{Event, HunkShape, ListingShape, ReviewState, SessionRowShape, SessionsShape};
 use crate::review::{Answer, Ask, Problem, ProblemKind, Selector};
 use serde_json::{Value, json};
@@ -82,7 +82,7 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
     let line = Line { row, port, json: request.json };
     match &request.what {
-        What::Log { follow: false } => line.log(&mut Cursor::new(), terminal).map(|()| 0),
+        What::Log { follow: false } => line.log(&mut Reader::default(), terminal).map(|()| 0),
         What::Log { follow: true } => line.follow(terminal),
         What::Watch => line.watch(terminal),
         What::Rebase { root, agreed } => line.rebase(root.as_deref(), *agreed, terminal),
@@ -121,6 +121,13 @@ struct Line<'l> {
     json: bool,
 }
 
+/// How far a journal was read, and what is remembered of it.
+#[derive(Default)]
+struct Reader {
+    cursor: Cursor,
+    text: LogText,
+}
+
 impl Line<'_> {
     /// Takes a new base, once a person agreed.
     fn rebase(&self, root: Option<&str>, agreed: bool, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
@@ -137,36 +144,36 @@ impl Line<'_> {
         Ok(terminal.show(self.row, &answer, self.json)?)
     }
 
-    /// Writes the journal from the cursor on.
-    fn log(&self, cursor: &mut Cursor, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
-        for line in self.port.log(&self.row.key, cursor)? {
-            let text = if self.json { raw(&line) } else { text::log_line(&terminal.out_style, &line) };
+    /// Writes the journal from where the reader stands.
+    fn log(&self, reader: &mut Reader, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+        for line in self.port.log(&self.row.key, &mut reader.cursor)? {
+            let text = if self.json { raw(&line) } else { reader.text.line(&terminal.out_style, &line) };
             terminal.out.write_all(text.as_bytes())?;
         }
         Ok(terminal.out.flush()?)
     }
 
     fn follow(&self, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
-        let mut cursor = Cursor::new();
+        let mut reader = Reader::default();
         loop {
-            self.log(&mut cursor, terminal)?;
+            self.log(&mut reader, terminal)?;
             std::thread::sleep(FOLLOW);
         }
     }
 
     /// Says what moves the queue, from now on.
     fn watch(&self, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
-        let mut cursor = Cursor::new();
-        self.port.log(&self.row.key, &mut cursor)?;
+        let mut reader = Reader::default();
+        self.port.log(&self.row.key, &mut reader.cursor)?;
         loop {
-            for line in self.port.log(&self.row.key, &mut cursor)? {
+            for line in self.port.log(&self.row.key, &mut reader.cursor)? {
                 let reason = line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event));
                 let Some(reason) = reason else { continue };
                 let text = if self.json {
                     let event = json!({ "event": "review_changed", "session_id": self.row.session_id, "reason": reason });
                     format!("{event}\n")
                 } else {
-                    text::log_line(&terminal.out_style, &line)
+                    reader.text.line(&terminal.out_style, &line)
                 };
                 terminal.out.write_all(text.as_bytes())?;
             }

@@ -1,6 +1,6 @@
 //! **Job.** Answers as lines for people: coloured on a terminal, plain in a pipe.
 //!
-//! **Words.** [`Style`], how to write; one function per kind of answer.
+//! **Words.** [`Style`], how to write; [`answer`], any answer; [`LogText`], journals.
 //!
 //! **Laws.**
 //! 1. What a peer chose (titles, paths, contents) reaches a terminal with its control and direction characters escaped
@@ -22,6 +22,6 @@ mod status;
 mod style;
 
 pub use answer::{answer, problem};
-pub use record::{event_line, log_line};
+pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;

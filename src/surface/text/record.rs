@@ -1,18 +1,44 @@
 //! One line for one journal record.
 
 use super::style::{Style, Tone, brief, count, harmless};
-use crate::base::RepoPath;
+use crate::base::{RepoPath, WindowId};
 use crate::ledger::{
     Actor, Change, Claim, ClaimBody, Command, Event, Log, Observation, Purpose, RevertOutcome, RevertResult,
     Verb, Who, Window,
 };
 use crate::surface::LogLine;
+use std::collections::BTreeMap;
 
 /// Paths that one line names.
 const NAMED_PATHS: usize = 6;
 
-/// Writes one line of a journal.
-pub fn log_line(style: &Style, line: &LogLine) -> String {
+/// Writes journals: it remembers what a window was opened for, to name it when it closes.
+#[derive(Clone, Debug, Default)]
+pub struct LogText {
+    windows: BTreeMap<WindowId, String>,
+}
+
+impl LogText {
+    /// Writes one line of a journal.
+    pub fn line(&mut self, style: &Style, line: &LogLine) -> String {
+        let text = match line.record.as_ref().map(|record| &record.event) {
+            Ok(Event::WindowOpened(window)) => {
+                let named = format!("{}{}", purpose(window), turn(window.turn));
+                self.windows.insert(window.id.clone(), named);
+                None
+            }
+            Ok(Event::WindowClosed { window, closing }) => {
+                let named = self.windows.get(window);
+                named.map(|named| harmless(&format!("{named} closes ({})", word(&closing.hi))))
+            }
+            _ => None,
+        };
+        log_line(style, line, text)
+    }
+}
+
+/// Writes one line of a journal, in `text` where that is given.
+fn log_line(style: &Style, line: &LogLine, text: Option<String>) -> String {
     let source = match &line.log {
         Log::Root(_) => "root   ",
         Log::Session(_) => "session",
@@ -22,7 +48,7 @@ pub fn log_line(style: &Style, line: &LogLine) -> String {
             "{}  {}  {}\n",
             style.tone(Tone::Faint, &style.time(record.at)),
             style.tone(Tone::Faint, source),
-            event_line(&record.event)
+            text.unwrap_or_else(|| event_line(&record.event))
         ),
         Err(why) => {
             let text = format!("line {} cannot be read ({why}): {}", line.line, brief(&line.text, 120));
@@ -32,7 +58,7 @@ pub fn log_line(style: &Style, line: &LogLine) -> String {
 }
 
 /// Says in one line what happened.
-pub fn event_line(event: &Event) -> String {
+fn event_line(event: &Event) -> String {
     harmless(&match event {
         Event::RootOpened(_)
         | Event::Observed(_)
