@@ -130,7 +130,11 @@ impl Claims {
     /// Reads an input, or what it holds up to `depth` levels below.
     fn input(&mut self, input: Raw<'_>, depth: u8) {
         if let Some(text) = input.text() {
-            return self.patch_text(&text, None);
+            // Some agents hand on the arguments as the model wrote them: JSON within a string.
+            return match Raw::parse(&text).filter(|it| it.is_object() && depth > 0) {
+                Some(inner) => self.input(inner, depth - 1),
+                None => self.patch_text(&text, None),
+            };
         }
         for argument in input.elements().filter_map(Raw::text) {
             self.patch_text(&argument, None);
@@ -174,7 +178,13 @@ impl Claims {
         if let Some(diff) = first(fields, &DIFFS) {
             self.patch_text(&diff, Some(&path));
         }
-        self.written(path.clone(), fields);
+        let blocks = fields.text("content").map(|text| patch::search_replace(&text)).unwrap_or_default();
+        if blocks.is_empty() {
+            self.written(path.clone(), fields);
+        }
+        for said in blocks {
+            self.say(path.clone(), said, ClaimedIn::RawInput);
+        }
         let verb = fields.text("command").is_some_and(|it| VERBS.contains(&&*it));
         if verb || !ASKING.iter().any(|name| fields.member(name).is_some()) {
             self.location(path, ClaimedIn::RawInput);
@@ -244,6 +254,11 @@ impl Claims {
     fn patch_text(&mut self, text: &str, path: Option<&str>) {
         if text.contains(patch::BEGIN) {
             return self.apply_patch(text);
+        }
+        if let Some(path) = path {
+            for said in patch::search_replace(text) {
+                self.say(path.to_owned(), said, ClaimedIn::RawInput);
+            }
         }
         let files = patch::unified(text);
         let alone = files.iter().all(|it| it.path == files[0].path);
@@ -362,8 +377,17 @@ mod tests {
     fn an_input_that_is_still_growing_claims_its_path() {
         assert_eq!(input(json!({ "file_path": "/w/a" })), one("/w/a", Said::Location));
         assert_eq!(input(json!({ "file_path": "/w/a", "old_string": "x" })), one("/w/a", Said::Location));
+        assert_eq!(input(json!("{\"file_path\":\"/w/a\"}")), one("/w/a", Said::Location));
         assert_eq!(input(json!({})), []);
         assert_eq!(input(json!("{\"file_path\":\"/w")), []);
+    }
+
+    #[test]
+    fn search_and_replace_blocks_are_not_the_whole_file() {
+        let blocks = "<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n";
+        for name in ["content", "diff"] {
+            assert_eq!(input(json!({ "path": "/w/a", name: blocks })), one("/w/a", fragment("x\n", "y\n")));
+        }
     }
 
     #[test]

@@ -295,6 +295,27 @@ impl Apply {
     }
 }
 
+/// Reads blocks of `<<<<<<< SEARCH`, `=======`, `>>>>>>> REPLACE` (or with the markers of Cline), each a fragment.
+pub(crate) fn search_replace(text: &str) -> Vec<Said> {
+    let mut says = Vec::new();
+    let mut block: Option<(String, Option<String>)> = None;
+    for line in text.split_inclusive('\n') {
+        let marker = line.trim_end();
+        block = match (block, marker) {
+            (_, "<<<<<<< SEARCH" | "------- SEARCH") => Some((String::new(), None)),
+            (Some((old, None)), "=======") => Some((old, Some(String::new()))),
+            (Some((old, Some(new))), ">>>>>>> REPLACE" | "+++++++ REPLACE") => {
+                says.push(Said::Fragment { old, new });
+                None
+            }
+            (Some((old, Some(new))), _) => Some((old, Some(new + line))),
+            (Some((old, None)), _) => Some((old + line, None)),
+            (None, _) => None,
+        };
+    }
+    says
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,6 +401,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn search_and_replace_blocks_are_fragments() {
+        let text = "<<<<<<< SEARCH\na\n=======\nb\nc\n>>>>>>> REPLACE\nx\n------- SEARCH\nd\n=======\n+++++++ REPLACE\n";
+        assert_eq!(search_replace(text), [fragment("a\n", "b\nc\n"), fragment("d\n", "")]);
+        assert_eq!(search_replace("<<<<<<< SEARCH\na\n=======\nb\n"), []);
     }
 
     #[test]
