@@ -72,6 +72,12 @@ fn blob(bytes: &[u8]) -> BlobId {
 impl Chronicle {
     /// Begins with these files and a session `s`, whose base they are.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let files: Vec<(&str, &[u8])> = files.iter().map(|(file, text)| (*file, text.as_bytes())).collect();
+        Self::with(&files)
+    }
+
+    /// Begins with these files, as bytes.
+    pub(crate) fn with(files: &[(&str, &[u8])]) -> Self {
         let root = RootId::derive(b"/repo");
         let mut told = Self {
             ledger: Ledger::default(),
@@ -88,8 +94,8 @@ impl Chronicle {
         };
         let header = RootHeader { root, path: Some(path("repo")), kind: RootKind::Git, dev_ino: (1, 1) };
         told.on_root(Event::RootOpened(header));
-        for (path, text) in files {
-            told.write(path, text);
+        for (file, bytes) in files {
+            told.write_bytes(file, bytes);
         }
         told.observed = told.files.clone();
         told.look(Why::Base);
