@@ -6,5 +6,7 @@ mod chain;
 mod ends;
 #[path = "processes/proxy.rs"]
 mod proxy;
+#[path = "processes/recording.rs"]
+mod recording;
 #[path = "processes/relay.rs"]
 mod relay;

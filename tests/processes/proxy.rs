@@ -37,7 +37,7 @@ pub(crate) fn chain() -> Proxy {
     spawn(command, |_| {})
 }
 
-fn spawn(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Proxy {
+pub(crate) fn spawn(mut command: Command, prepare: impl FnOnce(&mut Command)) -> Proxy {
     let state = tempfile::tempdir().expect("a directory");
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("HUNKGATE_STATE_DIR", state.path());

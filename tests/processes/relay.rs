@@ -6,8 +6,7 @@ use std::io::{BufRead as _, Read as _, Write as _};
 #[test]
 fn lines_pass_byte_for_byte_in_both_directions() {
     let mut proxy = start(&["cat"], |_| {});
-    let text =
-        "{\"jsonrpc\":\"2.0\",\"id\":1e0, \"method\":\"x\\/y\"}\r\n\n\r\njunk \u{1F600}\n{\"a\":1,\"a\":2}\n";
+    let text = "{\"jsonrpc\":\"2.0\", \"method\":\"x\\/y\",\"params\":[1e0]}\r\n\n\r\njunk \u{1F600}\n{\"a\":1,\"a\":2}\n";
     proxy.send(text);
     let mut read = vec![0; text.len()];
     proxy.stdout.read_exact(&mut read).expect("it comes back");
