@@ -2,6 +2,8 @@
 
 #[path = "laws/attribution_laws.rs"]
 mod attribution_laws;
+#[path = "laws/answers.rs"]
+mod answers;
 #[path = "laws/cases.rs"]
 mod cases;
 #[path = "laws/chronicle.rs"]
