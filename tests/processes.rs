@@ -2,6 +2,8 @@
 
 #[path = "processes/chain.rs"]
 mod chain;
+#[path = "processes/demo.rs"]
+mod demo;
 #[path = "processes/ends.rs"]
 mod ends;
 #[path = "processes/proxy.rs"]

@@ -369,11 +369,13 @@ fn first_word(text: &str) -> &str {
     &text[..end]
 }
 
-/// Says whether `mark` stands somewhere with at least `more` letters or digits behind it.
+/// Says whether `mark` stands at the beginning of a word, with at least `more` letters or digits behind it.
 fn holds(bytes: &[u8], mark: &[u8], more: usize) -> bool {
     let behind =
         |at: usize| bytes[at + mark.len()..].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
-    bytes.windows(mark.len()).enumerate().any(|(at, window)| window == mark && behind(at) >= more)
+    let begins = |at: usize| at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+    let here = |(at, window): (usize, &[u8])| window == mark && begins(at) && behind(at) >= more;
+    bytes.windows(mark.len()).enumerate().any(here)
 }
 
 fn top() -> PathBuf {

@@ -121,7 +121,12 @@ fn heard(update: &Value) -> Option<String> {
     match update["sessionUpdate"].as_str()? {
         "agent_message_chunk" => {
             let text = update["content"]["text"].as_str()?.trim_end();
-            Some(text.lines().map(|row| format!("agent: {row}")).collect::<Vec<_>>().join("\n"))
+            Some(
+                text.lines()
+                    .map(|row| format!("agent: {row}").trim_end().to_owned())
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            )
         }
         "tool_call" => {
             let (id, title) = (update["toolCallId"].as_str()?, update["title"].as_str()?);

@@ -65,8 +65,5 @@ fn policy(status: &StatusShape) -> String {
     if !policy.enforced_on.is_empty() {
         text += &format!(", enforced on {}", policy.enforced_on.join(", "));
     }
-    if !status.gated {
-        text += "; not gated: this agent writes without asking";
-    }
     harmless(&text)
 }
