@@ -16,8 +16,12 @@ mod decision_laws;
 mod diff_laws;
 #[path = "laws/engine.rs"]
 mod engine;
+#[path = "laws/fold.rs"]
+mod fold;
 #[path = "laws/nasty.rs"]
 mod nasty;
+#[path = "laws/patches.rs"]
+mod patches;
 #[allow(dead_code, reason = "the transcripts use more of it")]
 mod support;
 #[path = "laws/transparency.rs"]

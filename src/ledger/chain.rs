@@ -185,8 +185,9 @@ impl Chain {
         self.skips_since(Some(base)).find(|skip| matches!(skip.loss, Loss::Root(_)))
     }
 
-    /// Returns what was skipped and can concern what follows the observation `base`; everything when there is no base.
+    /// Returns what was skipped and can concern what follows the observation `base`; everything when the base is not there.
     pub fn skips_since(&self, base: Option<ObservationNo>) -> impl Iterator<Item = &Skip> {
+        let base = base.filter(|base| self.observation(*base).is_some());
         self.skips.iter().filter(move |placed| placed.after >= base).map(|placed| &placed.skip)
     }
 

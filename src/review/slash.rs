@@ -293,10 +293,9 @@ mod tests {
     }
 
     fn decided(text: &str) -> Decide {
-        match parsed(text) {
-            Ask::Decide(decide) => decide,
-            other => panic!("{text}: {other:?}"),
-        }
+        let ask = parsed(text);
+        let Ask::Decide(decide) = ask else { panic!("{text}: {ask:?}") };
+        decide
     }
 
     #[test]

@@ -160,10 +160,9 @@ impl World {
     }
 
     pub(crate) fn listing(&self) -> ListingShape {
-        match self.compute(&Ask::Hunks { paths: Vec::new() }) {
-            Computed::Answer(Answer::Listing(listing)) => listing,
-            other => panic!("no listing: {other:?}"),
-        }
+        let computed = self.compute(&Ask::Hunks { paths: Vec::new() });
+        let Computed::Answer(Answer::Listing(listing)) = computed else { panic!("no listing: {computed:?}") };
+        listing
     }
 
     pub(crate) fn hunks(&self) -> Vec<HunkShape> {
@@ -204,7 +203,7 @@ impl World {
         match self.compute(ask) {
             Computed::Plan(plan) => Ok(self.perform(*plan)),
             Computed::Answer(Answer::Problem(problem)) => Err(problem),
-            other => panic!("no plan: {other:?}"),
+            computed @ (Computed::Answer(_) | Computed::Comment(_)) => panic!("no plan: {computed:?}"),
         }
     }
 
@@ -438,8 +437,6 @@ pub(crate) fn set(files: &mut Files, path: &str, text: &str) {
 }
 
 fn blob_id(bytes: &[u8]) -> BlobId {
-    let digest = hunkgate::base::Digest::of(&[bytes]);
-    let mut id = [0; 20];
-    id[..16].copy_from_slice(digest.as_str().as_bytes());
-    BlobId(id)
+    let id = git2::Oid::hash_object(git2::ObjectType::Blob, bytes).expect("a hash");
+    BlobId::parse(&id.to_string()).expect("40 hex digits")
 }
