@@ -1,17 +1,17 @@
 //! What must hold for every input, held by generated ones (testing.md, "Laws").
 
-#[path = "laws/attribution_laws.rs"]
-mod attribution_laws;
 #[path = "laws/answers.rs"]
 mod answers;
+#[path = "laws/attribution_laws.rs"]
+mod attribution_laws;
 #[path = "laws/cases.rs"]
 mod cases;
 #[path = "laws/chronicle.rs"]
 mod chronicle;
-#[path = "laws/decisions.rs"]
-mod decisions;
 #[path = "laws/decision_laws.rs"]
 mod decision_laws;
+#[path = "laws/decisions.rs"]
+mod decisions;
 #[path = "laws/diff_laws.rs"]
 mod diff_laws;
 #[path = "laws/engine.rs"]
