@@ -148,6 +148,45 @@ fn a_rewrite_of_the_same_size_in_the_same_second_is_seen() {
 }
 
 #[test]
+fn a_file_that_is_being_written_in_place_is_seen_whole() {
+    let git = Git::init();
+    git.write("f", "one\n");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    let file = git.top().join("f");
+    let calls = std::cell::Cell::new(0);
+    // The look begins with the file cut to nothing, and its new content comes while it is being read.
+    let clock = || {
+        calls.set(calls.get() + 1);
+        let file = file.clone();
+        match calls.get() {
+            1 => drop(std::fs::File::create(file).unwrap()),
+            2 => drop(std::thread::spawn(move || {
+                let began = std::time::Instant::now();
+                while began.elapsed() < std::time::Duration::from_millis(1) {
+                    std::thread::yield_now();
+                }
+                std::fs::write(file, "two\n").unwrap();
+            })),
+            _ => {}
+        }
+        WallNs(calls.get())
+    };
+    let seen = eye.store.observe(Why::Activity, &[], &clock, &ProxyId::new("p")).outcome.unwrap();
+    assert_eq!(seen.changes[0].after.map(|state| state.size), Some(4));
+}
+
+#[test]
+fn a_file_that_was_emptied_is_seen_empty() {
+    let git = Git::init();
+    git.write("f", "one\n");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    git.write("f", "");
+    assert_eq!(eye.look().changes[0].after.map(|state| state.size), Some(0));
+}
+
+#[test]
 fn a_change_of_mode_is_a_change() {
     let git = Git::init();
     git.write("f", "x\n");
