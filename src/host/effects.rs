@@ -113,7 +113,7 @@ impl Effects {
 
     fn refuse(&self, effect: Action, reason: &str) {
         if let Some(input) = refusal(effect, reason) {
-            self.inbox.put(Event::Came(input));
+            self.inbox.put(Event::Came(Box::new(input)));
         }
     }
 
@@ -254,7 +254,7 @@ impl Opener {
         let opened = guarded(|| self.open_all(ask, &session, directories)).and_then(|opened| opened);
         let input = opened.or_else(|reason| refusal(refused, &reason).ok_or(reason));
         if let Ok(input) = input {
-            self.inbox.put(Event::Came(input));
+            self.inbox.put(Event::Came(Box::new(input)));
         }
     }
 
@@ -367,6 +367,6 @@ impl Reckoner {
                 *cache = Cache::default();
                 Computed::Answer(Answer::Problem(Problem::new(ProblemKind::Internal, reason)))
             });
-        self.inbox.put(Event::Came(Input::Computed { ask, computed }));
+        self.inbox.put(Event::Came(Box::new(Input::Computed { ask, computed })));
     }
 }

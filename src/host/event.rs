@@ -30,7 +30,7 @@ pub(crate) enum Event {
         stderr_tail: String,
     },
     /// What an effect came to.
-    Came(Input),
+    Came(Box<Input>),
     /// A person, or a program for a person, asks.
     Asked {
         /// What.

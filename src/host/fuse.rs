@@ -8,6 +8,30 @@ use crate::wire::{Head, head};
 use bytes::Bytes;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// What is behind the fuse: an engine, or a test's.
+pub(crate) trait Machine {
+    /// Takes an input in.
+    fn step(&mut self, now: Tick, input: Input) -> Vec<Action>;
+    /// Says when it wants to be woken.
+    fn deadline(&self) -> Option<Tick>;
+    /// Gives every parked frame up.
+    fn salvage(&mut self) -> Vec<(Leg, Bytes)>;
+}
+
+impl Machine for Engine {
+    fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
+        Self::step(self, now, input)
+    }
+
+    fn deadline(&self) -> Option<Tick> {
+        Self::deadline(self)
+    }
+
+    fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
+        Self::salvage(self)
+    }
+}
+
 /// An engine for as long as it works; after its first panic, a pair of wires.
 ///
 /// ```text
@@ -15,8 +39,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 ///                  answers to requests of ours are swallowed, asks are refused
 /// ```
 #[derive(Debug)]
-pub(crate) struct Fused {
-    engine: Engine,
+pub(crate) struct Fused<M = Engine> {
+    engine: M,
     tripped: bool,
     /// How the ids of our own requests begin, as a JSON token.
     ours: String,
@@ -34,8 +58,19 @@ enum Rescue {
 impl Fused {
     /// Puts an engine behind the fuse.
     pub(crate) fn new(setup: Setup) -> Self {
-        let ours = format!("\"hunkgate-{}-", setup.seed);
-        Self { engine: Engine::new(setup), tripped: false, ours }
+        let seed = setup.seed.clone();
+        Self::over(Engine::new(setup), &seed)
+    }
+
+    /// Returns the ledger as it stands.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        self.engine.ledger()
+    }
+}
+
+impl<M: Machine> Fused<M> {
+    fn over(engine: M, seed: &str) -> Self {
+        Self { engine, tripped: false, ours: format!("\"hunkgate-{seed}-") }
     }
 
     /// Lets the engine take an input in, or does what is left to do without one.
@@ -54,11 +89,6 @@ impl Fused {
     /// Returns when the engine wants to be woken.
     pub(crate) fn deadline(&self) -> Option<Tick> {
         if self.tripped { None } else { self.engine.deadline() }
-    }
-
-    /// Returns the ledger as it stands.
-    pub(crate) fn ledger(&self) -> &Ledger {
-        self.engine.ledger()
     }
 
     fn trip(&mut self, rescue: Rescue) -> Vec<Action> {
@@ -112,5 +142,72 @@ impl Rescue {
             | Input::Woken
             | Input::Signal(_) => Self::Nothing,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parks every line of the editor, panics at `boom`.
+    #[derive(Debug, Default)]
+    struct Fragile(Vec<(Leg, Bytes)>);
+
+    impl Machine for Fragile {
+        fn step(&mut self, _now: Tick, input: Input) -> Vec<Action> {
+            match input {
+                Input::FromEditor(line) => self.0.push((Leg::Agent, line)),
+                Input::FromAgent(line) => assert!(!line.starts_with(b"boom"), "as asked"),
+                _ => {}
+            }
+            Vec::new()
+        }
+
+        fn deadline(&self) -> Option<Tick> {
+            Some(Tick::default())
+        }
+
+        fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
+            std::mem::take(&mut self.0)
+        }
+    }
+
+    fn sent(actions: Vec<Action>) -> Vec<(Leg, Bytes)> {
+        let sent = |action| if let Action::Send { leg, bytes } = action { Some((leg, bytes)) } else { None };
+        actions.into_iter().filter_map(sent).collect()
+    }
+
+    fn tripped() -> (Fused<Fragile>, Vec<Action>) {
+        let mut fused = Fused::over(Fragile::default(), "seed");
+        assert_eq!(sent(fused.step(Tick::default(), Input::FromEditor("parked\n".into()))), []);
+        let actions = fused.step(Tick::default(), Input::FromAgent("boom\n".into()));
+        (fused, actions)
+    }
+
+    #[test]
+    fn a_trip_lets_parked_frames_go_then_the_frame_that_tripped_it() {
+        let (fused, actions) = tripped();
+        assert_eq!(sent(actions), [(Leg::Agent, "parked\n".into()), (Leg::Editor, "boom\n".into())]);
+        assert_eq!(fused.deadline(), None);
+    }
+
+    #[test]
+    fn after_a_trip_everything_passes_but_answers_to_requests_of_ours() {
+        let (mut fused, _) = tripped();
+        let mut pass = |input| sent(fused.step(Tick::default(), input));
+        let answer = r#"{"id":"hunkgate-seed-4","result":{}}"#;
+        assert_eq!(pass(Input::FromEditor(answer.into())), []);
+        let stale = r#"{"id":"hunkgate-other-4","result":{}}"#;
+        assert_eq!(pass(Input::FromEditor(stale.into())), [(Leg::Agent, stale.into())]);
+        assert_eq!(pass(Input::FromAgent("boom\n".into())), [(Leg::Editor, "boom\n".into())]);
+    }
+
+    #[test]
+    fn after_a_trip_the_ends_are_still_the_ends() {
+        let (mut fused, _) = tripped();
+        let closed = fused.step(Tick::default(), Input::EditorClosed);
+        assert!(matches!(closed[..], [Action::StopAgent]));
+        let exited = Input::AgentExited { code: 7, stderr_tail: String::new() };
+        assert!(matches!(fused.step(Tick::default(), exited)[..], [Action::Exit { code: 7 }]));
     }
 }

@@ -42,7 +42,7 @@ impl Perform for Unrecorded {
 
     fn start(&mut self, effect: Action, _ledger: &Ledger) {
         if let Some(input) = refusal(effect, &self.reason) {
-            self.inbox.put(Event::Came(input));
+            self.inbox.put(Event::Came(Box::new(input)));
         }
     }
 

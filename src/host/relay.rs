@@ -204,7 +204,7 @@ impl Relay {
             }
             Event::Came(input) => {
                 self.started = self.started.saturating_sub(1);
-                self.step(input);
+                self.step(*input);
             }
             Event::Asked { asked, reply } => self.asked(*asked, reply),
             Event::Watch(watcher) => self.watchers.push(watcher),
@@ -464,4 +464,126 @@ fn not_done(files: &[RevertFile], reason: Option<&str>) -> Vec<RevertOutcome> {
         result: RevertResult::Failed { reason: reason.clone() },
     };
     files.iter().map(failed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{Patterns, ProxyId, RepoPath, RootId, SessionKey, WallNs};
+    use crate::config::Config;
+    use crate::ledger::{DecidedShape, Event as Fact, Ledger, Log, Method, Record};
+    use std::sync::{Mutex, PoisonError};
+
+    /// Remembers what was done; the n-th append fails.
+    #[derive(Clone, Debug)]
+    struct Faulty {
+        done: Arc<Mutex<Vec<&'static str>>>,
+        fails: usize,
+    }
+
+    impl Faulty {
+        fn note(&self, what: &'static str) -> usize {
+            let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push(what);
+            done.iter().filter(|known| **known == what).count()
+        }
+    }
+
+    impl Perform for Faulty {
+        fn append(&mut self, _log: &Log, _record: &Record, _durability: Durability) -> Result<(), String> {
+            if self.note("append") == self.fails { Err("the disk is full".to_owned()) } else { Ok(()) }
+        }
+
+        fn start(&mut self, effect: Action, _ledger: &Ledger) {
+            self.note(if matches!(effect, Action::Restore { .. }) { "restore" } else { "other" });
+        }
+
+        fn close(&mut self) {}
+    }
+
+    fn relay(fails: usize) -> (Relay, Faulty) {
+        let perform = Faulty { done: Arc::default(), fails };
+        let (sender, events) = channel();
+        let setup = Setup {
+            proxy: ProxyId::new("p"),
+            pid: 1,
+            seed: "seed".into(),
+            program: "agent".into(),
+            config: Config::default(),
+            withheld: Patterns::default(),
+            parent: None,
+        };
+        let parts = Parts {
+            setup,
+            events: (Inbox::new(sender), events),
+            gauges: Gauges::new(1),
+            wires: Wires::none(),
+            pid: AgentPid::default(),
+            perform: Box::new(perform.clone()),
+            voice: None,
+            clock: Clock::start(),
+            recorder: None,
+        };
+        (Relay::new(parts), perform)
+    }
+
+    fn decision() -> Vec<Action> {
+        let log = Log::Session(SessionKey::new("k"));
+        let record = Record { at: WallNs(1), event: Fact::SessionClosed { why: "test".into() } };
+        let file = RevertFile {
+            root: RootId::new("r"),
+            path: RepoPath::new("a").expect("a path"),
+            expected: None,
+            wanted: None,
+            temporary: None,
+            method: Method::Remove,
+        };
+        vec![
+            Action::Append { log: log.clone(), record: record.clone(), durability: Durability::Written },
+            Action::Append { log, record, durability: Durability::Synced },
+            Action::Restore { ask: AskId(3), files: vec![file] },
+        ]
+    }
+
+    fn done(perform: &Faulty) -> Vec<&'static str> {
+        perform.done.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    #[test]
+    fn a_revert_begins_only_after_its_intent_is_on_disk() {
+        let (mut relay, perform) = relay(0);
+        let actions = decision();
+        relay.act(actions);
+        assert_eq!(done(&perform), ["append", "append", "restore"]);
+    }
+
+    #[test]
+    fn a_revert_whose_intent_cannot_be_synced_is_not_begun() {
+        let (mut relay, perform) = relay(2);
+        let actions = decision();
+        relay.act(actions);
+        assert!(!done(&perform).contains(&"restore"));
+    }
+
+    #[test]
+    fn a_fact_that_cannot_be_written_stops_nothing() {
+        let (mut relay, perform) = relay(1);
+        let actions = decision();
+        relay.act(actions);
+        assert!(done(&perform).contains(&"restore"));
+    }
+
+    #[test]
+    fn a_decision_that_could_not_be_recorded_is_not_answered_as_made() {
+        let (mut relay, _) = relay(1);
+        let (reply, answer) = channel();
+        relay.asks.insert(AskId(9), reply);
+        let log = Log::Session(SessionKey::new("k"));
+        let record = Record { at: WallNs(1), event: Fact::SessionClosed { why: "test".into() } };
+        relay.act(vec![
+            Action::Append { log, record, durability: Durability::Synced },
+            Action::Reply { ask: AskId(9), answer: Answer::Decided(DecidedShape::default()) },
+        ]);
+        assert!(matches!(answer.try_recv(), Ok(Answer::Problem(_))));
+    }
 }

@@ -136,7 +136,7 @@ impl Bench {
                 foreign: foreign.take().unwrap_or_default(),
                 outcome: outcome.clone(),
             };
-            self.inbox.put(Event::Came(input));
+            self.inbox.put(Event::Came(Box::new(input)));
         }
     }
 }
@@ -220,7 +220,7 @@ impl<O> Whole<O> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.left == 0 {
             let outcomes = std::mem::take(&mut state.slots).into_iter().flatten().collect();
-            self.inbox.put(Event::Came((self.answer)(self.ask, outcomes)));
+            self.inbox.put(Event::Came(Box::new((self.answer)(self.ask, outcomes))));
             state.left = usize::MAX;
         }
     }

@@ -231,7 +231,7 @@ mod tests {
     fn asking(line: &str) -> Asking {
         match read(line.as_bytes()).1.expect("a call") {
             Call::Review(asking) => asking,
-            other => panic!("{other:?}"),
+            other @ (Call::Ask(_) | Call::Watch) => panic!("{other:?}"),
         }
     }
 

@@ -107,6 +107,12 @@ fn relay(
     Ok(code)
 }
 
+/// What an agent writes.
+struct Output {
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
 /// The near side: our stdin and stdout.
 struct Near {
     longest: usize,
@@ -116,7 +122,7 @@ struct Near {
 
 impl Near {
     /// Makes the ways to both peers. With them the agent's output and stderr, where there is an agent.
-    fn connect(mut self, far: Far, launch: &Launch) -> io::Result<(Self, Wires, Option<(OwnedFd, OwnedFd)>)> {
+    fn connect(mut self, far: Far, launch: &Launch) -> io::Result<(Self, Wires, Option<Output>)> {
         if matches!(far, Far::Chain) {
             self.gauges = Gauges::shared(LIMIT);
             self.longest = usize::MAX;
@@ -127,10 +133,10 @@ impl Near {
             Far::Chain => return Ok((self, Wires::Chain { hop: Hop::new(), writer }, None)),
             Far::Agent(Pipes { stdin, stdout, stderr }) => {
                 let agent = Writer::start(Leg::Agent, stdin, self.gauges.agent.clone(), self.inbox.clone())?;
-                (Some(agent), Some((stdout, stderr)))
+                (Some(agent), Some(Output { stdout, stderr }))
             }
             Far::Missing(not_started) => {
-                self.inbox.put(Event::Came(told(launch, &not_started)));
+                self.inbox.put(Event::Came(Box::new(told(launch, &not_started))));
                 (None, None)
             }
         };
@@ -149,7 +155,7 @@ struct Wired {
 impl Wired {
     /// Reads the agent's output and waits for its end. What it wrote before it died is read to the last byte; what a
     /// descendant of it keeps open is not waited for.
-    fn until_reaped(self, (stdout, stderr): (OwnedFd, OwnedFd)) -> anyhow::Result<()> {
+    fn until_reaped(self, Output { stdout, stderr }: Output) -> anyhow::Result<()> {
         let (stdout_drain, stdout_end) = io::pipe()?;
         let (stderr_drain, stderr_end) = io::pipe()?;
         let stdout = Source { from: stdout, drain: Some(stdout_drain.into()) };
