@@ -42,20 +42,15 @@ fn try_ask(state: &StateDir, config: &Config, asked: &Asked) -> Result<Answer, P
         Err(error) => return Ok(internal(&error.to_string())),
     };
     let proxy = ProxyId::new(format!("command-{seed}"));
-    let clock = Clock::start();
-    let holder =
-        Holder { pid: std::process::id(), proxy: proxy.clone(), started: clock.now().wall, socket: None };
-    match state.lease(&asked.session, &holder) {
-        Ok(lease) => {
-            let place = Place {
-                state: state.clone(),
-                settings: settings(config),
-                proxy: proxy.clone(),
-                socket: None,
-                clock,
-            };
-            Ok(offline(place, (config, seed), lease, asked))
-        }
+    let place = Place {
+        state: state.clone(),
+        settings: settings(config),
+        proxy,
+        socket: None,
+        clock: Clock::start(),
+    };
+    match state.lease(&asked.session, &place.holder()) {
+        Ok(lease) => Ok(offline(place, (config, seed), lease, asked)),
         Err(LeaseError::Held(Some(Holder { socket: Some(path), .. }))) => {
             socket::ask(&path, asked).map_err(|error| {
                 Problem::new(ProblemKind::Internal, format!("the session's proxy does not answer: {error}"))

@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a session that another process holds is waited for; a command holds it for far less.
-const LEASE_PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long a session that another process holds is waited for: a command holds it for an instant, a proxy whose editor
+/// was restarted until its agent has ended.
+const LEASE_PATIENCE: Duration = Duration::from_secs(8);
 
 /// Who we are, and where and how we record.
 #[derive(Clone, Debug)]
@@ -34,6 +35,18 @@ pub(crate) struct Place {
     pub(crate) socket: Option<PathBuf>,
     /// Its clock.
     pub(crate) clock: Clock,
+}
+
+impl Place {
+    /// Says who holds the leases that this process takes.
+    pub(crate) fn holder(&self) -> Holder {
+        Holder {
+            pid: std::process::id(),
+            proxy: self.proxy.clone(),
+            started: self.clock.now().wall,
+            socket: self.socket.clone(),
+        }
+    }
 }
 
 /// What carries effects out for real.
@@ -65,6 +78,7 @@ struct Opening {
     ask: AskId,
     session: SessionKey,
     directories: Vec<String>,
+    since: Instant,
 }
 
 #[derive(Debug)]
@@ -155,9 +169,8 @@ impl Perform for Effects {
     fn start(&mut self, effect: Action, ledger: &Ledger) {
         match effect {
             Action::OpenRoots { ask, session, directories } => {
-                if let Err(Opening { ask, session, directories }) =
-                    self.opener.put(Opening { ask, session, directories })
-                {
+                let opening = Opening { ask, session, directories, since: Instant::now() };
+                if let Err(Opening { ask, session, directories, .. }) = self.opener.put(opening) {
                     self.refuse(Action::OpenRoots { ask, session, directories }, "an internal error");
                 }
             }
@@ -249,58 +262,43 @@ struct Opener {
 
 impl Opener {
     fn work(&mut self, queue: &mut VecDeque<Opening>) {
-        let Some(Opening { ask, session, directories }) = queue.pop_front() else { return };
-        let refused = Action::OpenRoots { ask, session: session.clone(), directories: directories.clone() };
-        let opened = guarded(|| self.open_all(ask, &session, directories)).and_then(|opened| opened);
-        let input = opened.or_else(|reason| refusal(refused, &reason).ok_or(reason));
-        if let Ok(input) = input {
-            self.inbox.put(Event::Came(Box::new(input)));
-        }
-    }
-
-    fn open_all(
-        &mut self,
-        ask: AskId,
-        session: &SessionKey,
-        directories: Vec<String>,
-    ) -> Result<Input, String> {
-        let (history, skips) = self.open_session(session)?;
-        let roots = directories.into_iter().map(|directory| self.open_root(directory)).collect();
-        Ok(Input::RootsOpened { ask, roots, unrecorded: None, history, skips })
+        let Some(Opening { ask, session, directories, since }) = queue.pop_front() else { return };
+        let input = match guarded(|| self.open_session(&session)) {
+            Ok(Err(LeaseError::Held(_))) if since.elapsed() < LEASE_PATIENCE => {
+                // Others need not wait for it.
+                queue.push_back(Opening { ask, session, directories, since });
+                return std::thread::sleep(Duration::from_millis(20));
+            }
+            Ok(Ok((history, skips))) => {
+                let open_root = |directory| guarded(|| self.open_root(directory));
+                let roots: Result<Vec<OpenedRoot>, String> = directories.into_iter().map(open_root).collect();
+                roots.map(|roots| Input::RootsOpened { ask, roots, unrecorded: None, history, skips })
+            }
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(reason) => Err(reason),
+        };
+        let input = input.unwrap_or_else(|reason| Input::RootsOpened {
+            ask,
+            roots: Vec::new(),
+            unrecorded: Some(reason),
+            history: Vec::new(),
+            skips: Vec::new(),
+        });
+        self.inbox.put(Event::Came(Box::new(input)));
     }
 
     /// Takes the session's lease and opens its ledger. What it held is returned once per process.
-    fn open_session(&mut self, session: &SessionKey) -> Result<(Vec<Record>, Vec<Skip>), String> {
+    fn open_session(&mut self, session: &SessionKey) -> Result<(Vec<Record>, Vec<Skip>), LeaseError> {
         if self.open.sessions().contains_key(session) {
             return Ok((Vec::new(), Vec::new()));
         }
         let lease = match self.held.take_if(|(held, _)| held == session) {
             Some((_, lease)) => lease,
-            None => self.take_lease(session)?,
+            None => self.place.state.lease(session, &self.place.holder())?,
         };
-        let opened = self.place.state.open_session(session, &lease);
-        let (journal, replay) = opened.map_err(|error| error.to_string())?;
+        let (journal, replay) = self.place.state.open_session(session, &lease)?;
         self.open.sessions().insert(session.clone(), Held { journal, _lease: lease });
         Ok((replay.records, replay.skips))
-    }
-
-    fn take_lease(&self, session: &SessionKey) -> Result<Lease, String> {
-        let holder = Holder {
-            pid: std::process::id(),
-            proxy: self.place.proxy.clone(),
-            started: self.place.clock.now().wall,
-            socket: self.place.socket.clone(),
-        };
-        let start = Instant::now();
-        loop {
-            match self.place.state.lease(session, &holder) {
-                Ok(lease) => return Ok(lease),
-                Err(LeaseError::Held(_)) if start.elapsed() < LEASE_PATIENCE => {
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                Err(error) => return Err(error.to_string()),
-            }
-        }
     }
 
     fn open_root(&self, directory: String) -> OpenedRoot {

@@ -58,7 +58,10 @@ pub(crate) fn listen(path: &Path, state: StateDir, inbox: Inbox) -> io::Result<S
 fn remove_dead(dir: Option<&Path>) {
     let Some(entries) = dir.and_then(|dir| std::fs::read_dir(dir).ok()) else { return };
     for path in entries.flatten().map(|entry| entry.path()) {
-        let dead = path.extension().is_some_and(|extension| extension == "sock")
+        let age = path.metadata().and_then(|meta| meta.modified()).ok().and_then(|at| at.elapsed().ok());
+        // A young one may be about to listen.
+        let dead = age.is_some_and(|age| age > Duration::from_secs(60))
+            && path.extension().is_some_and(|extension| extension == "sock")
             && UnixStream::connect(&path)
                 .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
         if dead {

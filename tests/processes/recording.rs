@@ -235,6 +235,24 @@ fn a_session_that_was_killed_in_its_turn_is_taken_up() {
 }
 
 #[test]
+fn a_proxy_that_follows_another_on_its_session_waits_for_its_end_and_forwards_meanwhile() {
+    let scene = Scene::new();
+    let mut first = scene.proxy("session/new");
+    prompt(&mut first, 3, "go on");
+    let mut second = scene.proxy("session/load");
+    assert_eq!(prompt(&mut second, 3, "go on")["result"]["stopReason"], "end_turn");
+    first.close_input();
+    first.finish();
+    until("the second records", || {
+        let said = scene.command(&["sessions", "--json"]).stdout;
+        String::from_utf8_lossy(&said).contains("\"live\": true")
+    });
+    prompt(&mut second, 4, "edit");
+    let hunks = scene.hunks();
+    assert_eq!((hunks.len(), &hunks[0]["tool_call_ids"]), (1, &json!(["t1"])));
+}
+
+#[test]
 fn an_agent_that_dies_in_its_turn_answers_with_its_last_words() {
     let scene = Scene::new();
     let mut proxy = scene.proxy("session/new");
