@@ -147,7 +147,7 @@ impl Engine {
         let title = open.map(|call| call.title.clone()).unwrap_or_default();
         let event = Event::Noticed {
             topic: "outside".into(),
-            path: None,
+            path: path.strip_prefix('/').and_then(|beneath| RepoPath::new(beneath).ok()),
             text: format!("{path} (named by {title:?}, call {})", update.call),
         };
         self.record(Log::Session(session.key.clone()), event, Durability::Written);

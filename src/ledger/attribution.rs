@@ -25,6 +25,8 @@ pub(super) struct Evidence {
     pub turn: Option<RunningTurn>,
     /// It passed through us: the whole change is credited so.
     pub mediated: Option<Credit>,
+    /// What passed through us to this path from a suspect's call, by the suspect's position: a claim like any other.
+    pub passed: Vec<(usize, ClaimBody)>,
     /// The path changed before with nothing open that could have written it.
     pub background: bool,
     /// The base was read too late to know.
@@ -197,14 +199,19 @@ impl Evidence {
     }
 
     /// Returns the claims of the suspects on the path, in the order in which they were received.
-    fn claims<'a>(&self, index: &'a FactIndex) -> Vec<Claimed<'a>> {
+    fn claims<'a>(&'a self, index: &'a FactIndex) -> Vec<Claimed<'a>> {
         let mut numbered: Vec<(usize, usize)> = Vec::new();
         for (at, suspect) in self.suspects.iter().enumerate() {
             numbered.extend(suspect.claims.iter().map(|&number| (number, at)));
         }
         numbered.sort_unstable();
         let texts = numbered.into_iter().map(|(number, suspect)| (suspect, &index.claim(number).body));
-        texts.filter(|(_, body)| self.can_be(body)).map(|(suspect, body)| Claimed { suspect, body }).collect()
+        let passed = self.passed.iter().map(|(suspect, body)| (*suspect, body));
+        texts
+            .filter(|(_, body)| self.can_be(body))
+            .chain(passed)
+            .map(|(suspect, body)| Claimed { suspect, body })
+            .collect()
     }
 
     fn can_be(&self, body: &ClaimBody) -> bool {
@@ -255,6 +262,23 @@ pub(super) fn mediated(
         turn: window.turn.map(|turn| (window.session.clone(), turn)),
         vcs: false,
     })
+}
+
+/// Returns what passed through us to `path` from the calls of these suspects, by their positions.
+pub(super) fn passed(
+    index: &FactIndex,
+    path: &RepoPath,
+    moment: &Moment,
+    suspects: &[Suspect],
+) -> Vec<(usize, ClaimBody)> {
+    let claim = |window: &Window| {
+        let (call, content) = written(window)?;
+        let key = CallKey { session: window.session.clone(), turn: window.turn, call: call?.clone() };
+        let suspect = suspects.iter().position(|suspect| suspect.key.as_ref() == Some(&key))?;
+        Some((suspect, ClaimBody::Whole { old: None, new: content.clone() }))
+    };
+    let of_step = |window: &&Window| window.closed.is_none_or(|end| end.at >= moment.floor);
+    index.writes_to(path, moment).into_iter().filter(of_step).filter_map(claim).collect()
 }
 
 fn written(window: &Window) -> Option<(Option<&crate::base::CallId>, &crate::ledger::ClaimText)> {

@@ -195,7 +195,7 @@ pub enum Event {
     Noticed {
         /// A word for what it is: `outside`, `refused`, `anomaly`, …
         topic: String,
-        /// The path, when it is about one.
+        /// The path, when it is about one; of an `outside` the absolute path without its leading `/`.
         path: Option<RepoPath>,
         /// For people.
         text: String,

@@ -2,7 +2,7 @@
 
 use crate::base::{ObservationNo, RepoPath, SessionKey};
 use crate::diff::{Diff, Eol, LineMap, Text};
-use crate::ledger::attribution::{Evidence, RunningTurn, mediated};
+use crate::ledger::attribution::{Evidence, RunningTurn, mediated, passed};
 use crate::ledger::carry::{Carried, Credits};
 use crate::ledger::content::{Body, Diffs};
 use crate::ledger::moment::Moment;
@@ -129,13 +129,13 @@ impl Scene<'_> {
         let vcs = head_moved
             && change.after.is_some()
             && observation.head.as_ref().and_then(committed) == change.after.map(|state| state.blob);
-        let passed = || {
+        let exactly = || {
             let after = Body::of(change.after.as_ref(), self.blobs).bytes();
             let after = after.as_ref().filter(|_| change.after.is_some());
             mediated(self.index, path, &moment, after.map(Text::bytes), &suspects)
         };
-        let mediated = if self.index.writes_to(path, &moment).is_empty() { None } else { passed() };
-        let running = self.index.turn_at(&moment, self.family);
+        let mediated = if self.index.writes_to(path, &moment).is_empty() { None } else { exactly() };
+        let running = self.index.turn_at((&moment, observation.at), self.family);
         let turn = running.map(|(session, turn)| RunningTurn {
             ours: self.family.contains(&session),
             session,
@@ -148,6 +148,7 @@ impl Scene<'_> {
         };
         Evidence {
             moved: self.moved(path, observation, change, &suspects),
+            passed: passed(self.index, path, &moment, &suspects),
             moment,
             looked: observation.at,
             suspects,
@@ -262,6 +263,7 @@ fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
             suspects: Vec::new(),
             turn: None,
             mediated: None,
+            passed: Vec::new(),
             background: false,
             base_unknown: false,
             vcs: false,

@@ -281,9 +281,16 @@ fn outside(own: &SessionLedger) -> Vec<Hunk> {
     let root = RootId::derive(b"/");
     let mut seen: BTreeSet<&RepoPath> = BTreeSet::new();
     let named = own.notices().iter().filter(|notice| notice.topic == "outside");
+    let holds_a_root = |path: &RepoPath| {
+        let tops = own
+            .roots()
+            .into_iter()
+            .filter_map(|root| RepoPath::new(own.root_path(&root)?.strip_prefix('/')?).ok());
+        tops.into_iter().any(|top| top == *path || top.is_beneath(path))
+    };
     named
         .filter_map(|notice| notice.path.as_ref())
-        .filter(|path| seen.insert(path))
+        .filter(|path| !holds_a_root(path) && seen.insert(path))
         .map(|path| {
             let id = hunk_id(&root, path, b"", b"outside", nowhere);
             let digest = shown_digest(&id, nowhere, b"");

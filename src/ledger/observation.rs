@@ -153,6 +153,7 @@ pub enum Content {
 /// What was odd about the reading of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent remarks on one reading")]
 pub struct Flags {
     /// It changed while it was read, three times.
     pub unstable: bool,

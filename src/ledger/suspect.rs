@@ -2,7 +2,9 @@
 
 use crate::base::{CallId, RepoPath, SessionKey, TurnNo, WallNs};
 use crate::ledger::moment::{Moment, TICK_NS};
-use crate::ledger::{Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Hi, Kin, Purpose, ToolKind, Window};
+use crate::ledger::{
+    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Closing, Hi, Kin, Purpose, ToolKind, Window,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -139,15 +141,16 @@ impl FactIndex {
         suspects.into_values().filter(|suspect| !self.names_only_others(suspect)).collect()
     }
 
-    /// Returns the turn of one of `family`, else of any session, that runs at `moment`.
+    /// Returns the turn of one of `family`, else of any session, that runs at `moment`. Nobody knows what a turn did that
+    /// was lost before the look.
     pub(super) fn turn_at(
         &self,
-        moment: &Moment,
+        (moment, looked): (&Moment, WallNs),
         family: &BTreeSet<SessionKey>,
     ) -> Option<(SessionKey, Option<TurnNo>)> {
-        let runs = |window: &&Window| {
-            window.opened <= moment.latest && window.closed.is_none_or(|end| end.at >= moment.earliest)
-        };
+        let covers = |end: &Closing| end.at >= moment.earliest && (end.hi != Hi::Lost || end.at >= looked);
+        let runs =
+            |window: &&Window| window.opened <= moment.latest && window.closed.as_ref().is_none_or(covers);
         let running: Vec<&Window> =
             self.turns.iter().map(|&at| self.windows[at].as_ref()).filter(runs).collect();
         let ours = running.iter().rev().find(|window| family.contains(&window.session));

@@ -104,6 +104,7 @@ pub struct Listing {
 /// One hunk or entry of the composed diff.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "independent marks that a person is shown")]
 pub struct Hunk {
     /// Its id.
     pub id: HunkId,

@@ -3,6 +3,8 @@
 //! A play of calls and a person is laid on a clock, with the gaps that real agents show; every line that is written says
 //! in its text who wrote it, so that each credit can be compared with the truth.
 
+#![expect(clippy::print_stdout, reason = "the counts are the measure")]
+
 use crate::chronicle::Chronicle;
 use hunkgate::ledger::{ClaimBody, ClaimText, Grade, Hunk, LineRange, Side, ToolKind, Why};
 use proptest::prelude::*;
@@ -115,13 +117,17 @@ impl Stage {
 
     fn beat(&mut self, beat: &Beat) {
         match beat {
-            Beat::Look => drop(self.told.look(Why::Activity)),
+            Beat::Look => {
+                self.told.look(Why::Activity);
+            }
             Beat::Announce(at) => {
                 let kind =
                     if self.acts[*at].tells == Tells::Nothing { ToolKind::Execute } else { ToolKind::Edit };
                 self.told.call("s", &name(*at), kind);
             }
-            Beat::Done(at) => drop(self.told.done("s", &name(*at))),
+            Beat::Done(at) => {
+                self.told.done("s", &name(*at));
+            }
             Beat::Write(at) => self.write(*at),
             Beat::Claim(at) => self.claim(*at),
         }

@@ -411,3 +411,109 @@ fn commands_in_quick_succession_are_told_apart_by_their_order() {
     told.write("b", "y\n").wait(15).done("s", "two").end("s");
     assert_eq!(told.shown("s"), ["a text 1-2>1-2 ordered [one]", "b text 1-2>1-2 sole [two]"]);
 }
+
+#[test]
+fn a_listing_after_one_change_reads_that_file_only_however_many_calls_there_were() {
+    let names: Vec<String> = (0..300).map(|n| format!("file{n}")).collect();
+    let files: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), NUMBERS)).collect();
+    let mut told = Chronicle::new(&files);
+    told.prompt("s");
+    for (n, name) in names.iter().enumerate() {
+        told.wait(300).call("s", &format!("c{n}"), ToolKind::Execute).wait(20).write(name, "1\nx\n").wait(5);
+        told.done("s", &format!("c{n}")).look(Why::WindowClosed);
+    }
+    told.end("s");
+    assert_eq!(told.listing("s").hunks.len(), 300);
+    told.write(&names[3], "other\n").look(Why::Activity);
+    let (key, before) = (told.key("s"), told.blobs.reads.get());
+    let listing = hunkgate::ledger::listing(&told.ledger, &key, &told.blobs, &mut told.cache);
+    assert_eq!(listing.hunks.len(), 300);
+    let read = told.blobs.reads.get() - before;
+    assert!(read < 10, "{read} contents were read");
+}
+
+#[test]
+fn a_write_that_the_editor_formats_on_saving_is_still_its_call_s() {
+    let mut told = Chronicle::new(&[("f", "a\nb\nc\n")]);
+    told.prompt("s").wait(50).call("s", "c1", ToolKind::Edit).claim("s", "c1", "f", ClaimBody::Location);
+    let content = ClaimText::new("A\nB\nC \n");
+    let call = Some(hunkgate::base::CallId::new("c1"));
+    let purpose = Purpose::FsWrite { call, path: crate::chronicle::path("f"), content };
+    told.open("s", "fs", purpose, Bound::Hard).wait(5).write("f", "A\nB\nC\n").wait(5).close(
+        "s",
+        "fs",
+        Hi::Barrier,
+    );
+    told.look(Why::FsWrite).wait(5).done("s", "c1").end("s");
+    assert_eq!(told.shown("s"), ["f text 1-4>1-4 verified [c1]"]);
+}
+
+#[test]
+fn c36_what_a_checkout_brought_is_external_and_labelled() {
+    let mut told = Chronicle::new(&[("a", "x\n"), ("b", "x\n")]);
+    told.prompt("s").wait(400).call("s", "sh", ToolKind::Execute).wait(20).write("a", "y\n").wait(5);
+    told.done("s", "sh")
+        .end("s")
+        .wait(5000)
+        .write("b", "theirs\n")
+        .commit("bbbb")
+        .wait(100)
+        .look(Why::Activity);
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 sole [sh]", "b text 1-2>1-2 external []"]);
+    let vcs: Vec<bool> = told.listing("s").hunks.iter().map(|hunk| hunk.vcs).collect();
+    assert_eq!(vcs, [false, true]);
+}
+
+#[test]
+fn what_nobody_announced_is_the_turn_s_and_what_no_turn_covers_is_external() {
+    let mut told = Chronicle::new(&[("a", "x\n"), ("b", "x\n")]);
+    told.prompt("s").wait(400).write("a", "y\n").wait(100).look(Why::Activity).wait(1000).end("s");
+    told.wait(5000).write("b", "y\n").wait(100).look(Why::Activity);
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 in_turn []", "b text 1-2>1-2 external []"]);
+}
+
+#[test]
+fn a_call_that_only_reads_by_its_word_contests_and_never_receives() {
+    let mut told = Chronicle::new(&[("a", "x\n"), ("b", "x\n")]);
+    told.prompt("s").wait(400).call("s", "look", ToolKind::Read).wait(20).write("a", "y\n").wait(50);
+    told.look(Why::Activity).wait(300).call("s", "sh", ToolKind::Execute).wait(20).write("b", "y\n").wait(50);
+    told.done("s", "sh").done("s", "look").end("s");
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 in_turn []", "b text 1-2>1-2 contested [] maybe [look sh]"]);
+}
+
+#[test]
+fn an_edit_that_tells_its_text_owns_no_other_line_of_the_file() {
+    let mut told = Chronicle::new(&[("f", NUMBERS)]);
+    told.prompt("s").wait(400).call("s", "c1", ToolKind::Edit).claims("s", "c1", "f", ("5\n", "five\n"));
+    told.wait(20).write("f", "1\nmine\n3\n4\nfive\n6\n7\n8\n9\n").wait(50).done("s", "c1").end("s");
+    assert_eq!(told.shown("s"), ["f text 2-3>2-3 in_turn []", "f text 5-6>5-6 verified [c1]"]);
+}
+
+#[test]
+fn a_command_is_not_credited_with_a_path_that_something_else_writes() {
+    let mut told = Chronicle::new(&[("log", "x\n"), ("b", "x\n")]);
+    told.prompt("s").wait(400).write("log", "y\n").wait(100).look(Why::Activity).wait(1000);
+    told.call("s", "sh", ToolKind::Execute).wait(20).write("log", "z\n").write("b", "y\n").wait(50);
+    told.done("s", "sh").end("s");
+    assert_eq!(told.shown("s"), ["b text 1-2>1-2 sole [sh]", "log text 1-2>1-2 in_turn []"]);
+}
+
+#[test]
+fn of_two_commands_the_one_that_ended_before_the_change_is_not_its_author() {
+    let mut told = Chronicle::new(&[("a", "x\n")]);
+    told.prompt("s")
+        .wait(400)
+        .call("s", "one", ToolKind::Execute)
+        .call("s", "two", ToolKind::Execute)
+        .wait(100);
+    told.done("s", "one").wait(50).write("a", "y\n").wait(50).done("s", "two").end("s");
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 ordered [two]"]);
+}
+
+#[test]
+fn a_proxy_that_died_leaves_what_came_after_to_nobody() {
+    let mut told = Chronicle::new(&[("a", "x\n"), ("b", "x\n")]);
+    told.prompt("s").wait(400).call("s", "sh", ToolKind::Execute).wait(20).write("a", "y\n").wait(50);
+    told.close("s", "sh", Hi::Lost).close("s", "turn", Hi::Lost).wait(5000).look(Why::Activity);
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 external []"]);
+}

@@ -1,16 +1,16 @@
 //! A root, its sessions and its files in memory: what happens to them is told, and looked at, as a chain of facts.
 
-#![allow(clippy::unwrap_used, reason = "what a test tells of must be there")]
+#![allow(clippy::unwrap_used, clippy::unwrap_in_result, reason = "what a test tells of must be there")]
 
 use hunkgate::base::{
     AgentId, BlobId, CallId, CommandId, ObservationNo, ProxyId, RepoPath, RootId, SessionId, SessionKey,
     TreeId, TurnNo, WallNs, WindowId,
 };
 use hunkgate::ledger::{
-    Actor, Blobs, Bound, Cache, CallFacts, CallKey, Change, Channel, Claim, ClaimBody, ClaimText, Closing,
-    Command, Content, Decision, Event, FileState, Flags, Hi, Hunk, Ledger, Listing, Log, Mode, Observation,
-    Purpose, Record, ReviewState, RootHeader, RootKind, SessionHeader, Source, ToolKind, Verb, Who, Why,
-    Window, fingerprint, listing,
+    Actor, Blobs, Bound, Cache, CallFacts, Change, Channel, Claim, ClaimBody, ClaimText, Closing, Command,
+    Content, Decision, Event, FileState, Flags, Hi, Hunk, Ledger, Listing, Log, Mode, Observation, Purpose,
+    Record, ReviewState, RootHeader, RootKind, SessionHeader, Source, ToolKind, Verb, Who, Why, Window,
+    fingerprint, listing,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,11 +19,22 @@ const START: i64 = 1_790_000_000_000;
 
 /// Contents by id.
 #[derive(Debug, Default)]
-pub(crate) struct Memory(BTreeMap<BlobId, Arc<[u8]>>);
+pub(crate) struct Memory {
+    contents: BTreeMap<BlobId, Arc<[u8]>>,
+    /// What commits hold, by commit and path.
+    commits: BTreeMap<(String, RepoPath), BlobId>,
+    /// How often a content was read.
+    pub(crate) reads: std::cell::Cell<u32>,
+}
 
 impl Blobs for Memory {
     fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>> {
-        self.0.get(&blob).cloned()
+        self.reads.set(self.reads.get() + 1);
+        self.contents.get(&blob).cloned()
+    }
+
+    fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
+        self.commits.get(&(head.to_owned(), path.clone())).copied()
     }
 }
 
@@ -263,7 +274,7 @@ impl Chronicle {
 
     pub(crate) fn put(&mut self, file: &str, bytes: &[u8], mode: Mode) -> &mut Self {
         let blob = blob(bytes);
-        self.blobs.0.insert(blob, Arc::from(bytes));
+        self.blobs.contents.insert(blob, Arc::from(bytes));
         let state = FileState { mode, blob, size: bytes.len() as u64, content: Content::Kept };
         self.files.insert(path(file), File { state, mtime: self.now, ctime: self.now });
         self
@@ -297,8 +308,11 @@ impl Chronicle {
         self.files.get(&path(file)).map(|file| file.state)
     }
 
-    /// HEAD names another commit from now on.
+    /// HEAD names another commit from now on, which holds what stands there.
     pub(crate) fn commit(&mut self, head: &str) -> &mut Self {
+        for (path, file) in &self.files {
+            self.blobs.commits.insert((head.to_owned(), path.clone()), file.state.blob);
+        }
         self.head = Some(head.to_owned());
         self
     }
@@ -429,10 +443,6 @@ impl Chronicle {
     /// Returns the hunks of a session, one line each: `path kind base>current grade [calls] flags`.
     pub(crate) fn shown(&mut self, session: &str) -> Vec<String> {
         self.listing(session).hunks.iter().map(shown).collect()
-    }
-
-    pub(crate) fn call_key(&self, session: &str, turn: u32, call: &str) -> CallKey {
-        CallKey { session: self.key(session), turn: Some(TurnNo(turn)), call: CallId::new(call) }
     }
 
     pub(crate) fn on_session(&mut self, session: &str, event: Event) {

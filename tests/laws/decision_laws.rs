@@ -39,7 +39,9 @@ fn bytes(told: &Chronicle) -> Vec<u8> {
 fn reject_one(told: &mut Chronicle, command: &str, hunk: &Hunk) -> bool {
     let now = told.listing("s").hunks.into_iter().find(|now| now.id == hunk.id);
     let found = now.is_some();
-    now.into_iter().for_each(|hunk| drop(told.reject("s", command, &[hunk])));
+    if let Some(hunk) = now {
+        told.reject("s", command, &[hunk]);
+    }
     found
 }
 

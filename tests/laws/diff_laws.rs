@@ -1,5 +1,11 @@
 //! Laws 7 and 8: diffs are sound, and compose.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    reason = "git is the oracle, and its absence is said"
+)]
+
 use hunkgate::diff::{Diff, LineMap, Text};
 use proptest::prelude::*;
 
