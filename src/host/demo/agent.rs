@@ -92,7 +92,7 @@ impl Agent {
         )?;
         let before = fs::read_to_string(&full).with_context(|| format!("cannot read {path}"))?;
         let after = changes.iter().fold(before, |text, (old, new)| text.replacen(old, new, 1));
-        fs::write(&full, after).with_context(|| format!("cannot write {path}"))?;
+        write_at_once(&full, &after).with_context(|| format!("cannot write {path}"))?;
         complete(call)
     }
 
@@ -105,7 +105,7 @@ impl Agent {
             "edit",
             &json!({ "content": content, "locations": [{ "path": full }] }),
         )?;
-        fs::write(&full, text).with_context(|| format!("cannot write {path}"))?;
+        write_at_once(&full, text).with_context(|| format!("cannot write {path}"))?;
         complete(call)
     }
 
@@ -114,6 +114,13 @@ impl Agent {
         Command::new("sh").args(["-c", command]).current_dir(&self.cwd).status().context("cannot run sh")?;
         complete(call)
     }
+}
+
+/// Replaces a file's content in one write, so that a look at it on a busy machine never meets half an edit.
+fn write_at_once(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::File::options().write(true).create(true).truncate(false).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.set_len(text.len() as u64)
 }
 
 fn diff(path: &Path, old: Option<&str>, new: &str) -> Value {
