@@ -77,6 +77,7 @@ impl Engine {
                 Err(outcome) => refused.push(outcome),
             }
         }
+        plan.drop_halves(&mut steps, &mut refused);
         if steps.is_empty() {
             return self.settle(id, *plan, command, &refused);
         }

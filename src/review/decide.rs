@@ -2,7 +2,8 @@
 
 use crate::base::{HunkId, SessionKey};
 use crate::ledger::{
-    Blobs, CallKey, Decision, Entry, Hunk, ItemShape, Kin, Listing, ReviewState, Verb, fingerprint, path_text,
+    Blobs, CallKey, CallRow, Decision, Entry, Hunk, ItemShape, Kin, Listing, ReviewState, Verb, fingerprint,
+    path_text,
 };
 use crate::review::revert::{Chosen, reverts};
 use crate::review::select::{Scope, Selection, select};
@@ -16,10 +17,10 @@ pub(super) fn plan_decide(scope: Scope<'_>, decide: &Decide, blobs: &dyn Blobs) 
     let selection = select(scope, &selector)?;
     let family = Kin::of(scope.ledger).family(scope.session);
     let mut plan = match decide.verb {
-        DecideVerb::Accept => plan_accept(&family, decide, &selection),
+        DecideVerb::Accept => plan_accept(scope, &family, decide, &selection),
         DecideVerb::Reject => {
             let judge = Judge { family, force: decide.force };
-            plan_reject(&judge, scope.listing, decide, &selection, blobs)
+            plan_reject(scope, &judge, decide, &selection, blobs)
         }
     };
     plan.gone = gone;
@@ -45,22 +46,27 @@ fn without_gone(listing: &Listing, decide: &Decide) -> (Selector, Vec<ItemShape>
     (Selector::Ids(there), gone.collect())
 }
 
-fn plan_accept(family: &BTreeSet<SessionKey>, decide: &Decide, selection: &Selection<'_>) -> Plan {
+fn plan_accept(
+    scope: Scope<'_>,
+    family: &BTreeSet<SessionKey>,
+    decide: &Decide,
+    selection: &Selection<'_>,
+) -> Plan {
     let mut plan = empty(Verb::Accept);
     for hunk in &selection.chosen {
         if hunk.state == ReviewState::Accepted {
             plan.left.push(item(hunk, "left", Some("already accepted".to_owned())));
             continue;
         }
-        let decision = decision(family, hunk, ReviewState::Accepted);
+        let decision = decision(scope, family, hunk, ReviewState::Accepted);
         plan.items.push(PlannedItem { was: hunk.state, decision, refused: stale(decide, hunk) });
     }
     plan
 }
 
 fn plan_reject(
+    scope: Scope<'_>,
     judge: &Judge,
-    listing: &Listing,
     decide: &Decide,
     selection: &Selection<'_>,
     blobs: &dyn Blobs,
@@ -68,7 +74,8 @@ fn plan_reject(
     let mut plan = empty(Verb::Reject { reason: decide.reason.clone() });
     let mut chosen = Vec::new();
     for hunk in &selection.chosen {
-        let verdict = stale(decide, hunk).map_or_else(|| judge.judge(hunk), Verdict::Refused);
+        let refused = stale(decide, hunk).or_else(|| degraded(scope, decide, hunk));
+        let verdict = refused.map_or_else(|| judge.judge(hunk), Verdict::Refused);
         let (partly, refused) = match verdict {
             Verdict::Whole => (None, None),
             Verdict::Partly(text) => (Some(text), None),
@@ -77,10 +84,10 @@ fn plan_reject(
         if refused.is_none() {
             chosen.push(Chosen { hunk, partly });
         }
-        let decision = decision(&judge.family, hunk, ReviewState::Rejected);
+        let decision = decision(scope, &judge.family, hunk, ReviewState::Rejected);
         plan.items.push(PlannedItem { was: hunk.state, decision, refused });
     }
-    let reverts = reverts(listing, blobs, &chosen);
+    let reverts = reverts(scope.listing, blobs, &chosen);
     for item in plan.items.iter_mut().filter(|item| item.refused.is_none()) {
         let at = (item.decision.root.clone(), item.decision.path.clone());
         item.refused = reverts.refused.get(&at).cloned();
@@ -92,6 +99,12 @@ fn plan_reject(
 fn stale(decide: &Decide, hunk: &Hunk) -> Option<String> {
     let shown = decide.digests.is_empty() || decide.digests.contains(&hunk.digest);
     (!shown).then(|| "stale: it changed since it was shown".to_owned())
+}
+
+/// What a damaged record says of who wrote what cannot be trusted: reverted by force only.
+fn degraded(scope: Scope<'_>, decide: &Decide, hunk: &Hunk) -> Option<String> {
+    let why = scope.ledger.degraded(scope.session, &hunk.root).filter(|_| !decide.force)?;
+    Some(format!("degraded: {why}; rebase the root, or use --force"))
 }
 
 fn empty(verb: Verb) -> Plan {
@@ -109,7 +122,7 @@ fn item(hunk: &Hunk, outcome: &str, reason: Option<String>) -> ItemShape {
 }
 
 /// Makes the decision on a hunk as it is listed.
-fn decision(family: &BTreeSet<SessionKey>, hunk: &Hunk, state: ReviewState) -> Decision {
+fn decision(scope: Scope<'_>, family: &BTreeSet<SessionKey>, hunk: &Hunk, state: ReviewState) -> Decision {
     let has_lines = hunk.entry == Entry::Text;
     let renamed = matches!(hunk.entry, Entry::Rename { .. });
     Decision {
@@ -125,13 +138,16 @@ fn decision(family: &BTreeSet<SessionKey>, hunk: &Hunk, state: ReviewState) -> D
         left: hunk.current,
         base_range: has_lines.then_some(hunk.base_range),
         current_range: has_lines.then_some(hunk.current_range),
-        calls: credited(family, hunk),
+        calls: credited(scope, family, hunk),
     }
 }
 
-/// Returns the calls of the session and its children that are credited with lines of a hunk.
-fn credited(family: &BTreeSet<SessionKey>, hunk: &Hunk) -> Vec<CallKey> {
-    let runs = hunk.author_lines.iter().flat_map(|run| run.credit.calls.iter());
-    let calls: BTreeSet<&CallKey> = runs.filter(|call| family.contains(&call.session)).collect();
-    calls.into_iter().cloned().collect()
+/// Returns the calls that a hunk names, by their keys.
+fn credited(scope: Scope<'_>, family: &BTreeSet<SessionKey>, hunk: &Hunk) -> Vec<CallKey> {
+    let named = |row: &CallRow| {
+        let mut keys = std::iter::once(scope.session).chain(family);
+        let session = keys.find(|key| scope.ledger.raw_session(key) == row.session_id)?.clone();
+        Some(CallKey { session, turn: row.turn, call: row.tool_call_id.clone() })
+    };
+    hunk.calls.iter().filter_map(named).collect()
 }

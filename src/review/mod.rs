@@ -3,12 +3,13 @@
 //! **Words.** [`Ask`], [`Answer`], [`Problem`], [`Plan`], [`Pending`] (what the agent was not told), [`Stripper`].
 //!
 //! **Laws.**
-//! 1. A reject destroys no line that is not this session's (`plan::tests::a_reject_leaves_every_line_that_is_not_ours`).
-//! 2. Rejecting all restores the base, byte for byte (`laws::rejecting_all_restores_the_base`).
-//! 3. Disjoint hunks commute (`laws::disjoint_hunks_commute`).
-//! 4. What the agent was told once is told once (`note::tests::what_was_told_is_not_told_again`).
+//! 1. A reject destroys no line that is not this session's (`laws::decisions::a_reject_leaves_every_line_that_is_not_ours`).
+//! 2. Rejecting all restores the base, byte for byte (`laws::decisions::rejecting_all_restores_the_base`).
+//! 3. Disjoint hunks commute (`laws::decisions::disjoint_hunks_commute`).
+//! 4. What the agent was told is not told again (`laws::decisions::what_was_told_is_not_told_again`).
 //! 5. A note is cut out of whatever it was merged into (`strip::tests::a_note_is_cut_out_wherever_it_was_merged`).
 //! 6. Only our own name is ours (`slash::tests::only_our_own_name_is_ours`).
+//! 7. A patch leads from the base to now (`laws::patches::a_patch_of_everything_leads_from_the_base_to_now`).
 //!
 //! **Uses.** `base`, `config`, `diff`, `ledger`.
 //!

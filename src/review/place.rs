@@ -53,34 +53,37 @@ pub(super) fn comment(
     let state = place
         .now
         .ok_or_else(|| Problem::new(ProblemKind::User, format!("there is no file `{}`", place.path)))?;
-    let lines = LineRange { start, end: end.saturating_add(1) };
+    let (lines, excerpt) = excerpt(blobs, state, LineRange { start, end: end.saturating_add(1) })?;
     Ok(Comment {
         id: crate::base::CommentId::new(""),
         root: place.root,
         path: place.path,
         lines,
         anchor: Some(state),
-        excerpt: excerpt(blobs, state, lines)?,
+        excerpt,
         body: body.trim().to_owned(),
         author: Actor::person(Channel::None),
     })
 }
 
-fn excerpt(blobs: &dyn Blobs, state: FileState, lines: LineRange) -> Result<String, Problem> {
+/// Reads the commented lines, as many of them as there are.
+fn excerpt(blobs: &dyn Blobs, state: FileState, lines: LineRange) -> Result<(LineRange, String), Problem> {
     let Some(bytes) = blobs.bytes(state.blob).filter(|_| state.content != Content::Withheld) else {
-        return Ok(String::new());
+        return Ok((lines, String::new()));
     };
     let text = Text::new(bytes);
-    if lines.start > text.len().max(1) {
+    let last = text.len().max(1);
+    if lines.start > last {
         return Err(Problem::new(ProblemKind::User, format!("the file has {} lines only", text.len())));
     }
-    let mut excerpt = readable(text.slice(Span { start: lines.start, end: lines.end.min(text.len() + 1) }));
+    let lines = LineRange { start: lines.start, end: lines.end.min(last + 1) };
+    let mut excerpt = readable(text.slice(Span { start: lines.start, end: lines.end }));
     let mut length = LONGEST_EXCERPT.min(excerpt.len());
     while !excerpt.is_char_boundary(length) {
         length -= 1;
     }
     excerpt.truncate(length);
-    Ok(excerpt)
+    Ok((lines, excerpt))
 }
 
 /// Returns what stands at a path, changed or not.

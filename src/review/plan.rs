@@ -1,6 +1,6 @@
 //! What became of a plan: from the outcomes of its files to the command that is recorded and the answer that is given.
 
-use crate::base::{CommandId, Digest, HunkId};
+use crate::base::{CommandId, Digest, HunkId, RepoPath, RootId};
 use crate::ledger::{
     Actor, Command, DecidedShape, Decision, FileState, ItemShape, RevertFile, RevertIntent, RevertOutcome,
     RevertResult, Verb, path_text,
@@ -40,6 +40,24 @@ impl Plan {
         let items = self.items.iter().filter_map(|item| self.settled(item, &outcomes).ok());
         let items = items.map(|(decision, _)| decision).collect();
         Command { id, verb: self.verb.clone(), actor, items }
+    }
+
+    /// Gives up the other half of each rename of which one half is refused: alone it would lose the file.
+    pub fn drop_halves(&self, steps: &mut Vec<RevertFile>, refused: &mut Vec<RevertOutcome>) {
+        for item in &self.items {
+            let Some(old) = &item.decision.old_path else { continue };
+            let root = &item.decision.root;
+            let half =
+                |at: &RootId, path: &RepoPath| at == root && (path == old || *path == item.decision.path);
+            if !refused.iter().any(|outcome| half(&outcome.root, &outcome.path)) {
+                continue;
+            }
+            for step in steps.extract_if(.., |step| half(&step.root, &step.path)) {
+                let reason = "the other half of its rename cannot be done".to_owned();
+                let result = RevertResult::Failed { reason };
+                refused.push(RevertOutcome { root: step.root, path: step.path, result });
+            }
+        }
     }
 
     /// Pairs what became of the files with the items: the command to record, when anything was done, and the answer.

@@ -35,6 +35,11 @@ pub fn summary(listing: &ListingShape, turn: Option<TurnNo>, prefix: &str) -> Op
     }
     text.push_str(&others(listing));
     text.push_str(&degraded_text(&listing.degraded));
+    if listing.policy.configured == "pre_write" && listing.policy.enforced_on.is_empty() {
+        text.push_str(
+            "- not gated: this agent writes without asking, so changes are reviewed after the turn\n",
+        );
+    }
     let _ = write!(
         text,
         "\n`/{prefix} accept all` keeps, `/{prefix} reject ID [reason]` puts back, `/{prefix} show ID` explains."

@@ -40,7 +40,7 @@ pub(super) fn covered<'a>(scope: Scope<'a>, selector: &Selector) -> Result<Vec<&
             let call = call_named(scope.listing, id)?;
             Ok(hunks.filter(|hunk| carries(hunk, &call)).collect())
         }
-        Selector::Turn(turn) => Ok(hunks.filter(|hunk| is_of_turn(hunk, *turn)).collect()),
+        Selector::Turn(turn) => Ok(hunks.filter(|hunk| is_of_turn(scope.listing, hunk, *turn)).collect()),
         Selector::All => Ok(hunks.collect()),
     }
 }
@@ -153,11 +153,12 @@ fn carries(hunk: &Hunk, call: &str) -> bool {
     hunk.calls.iter().any(|row| row.tool_call_id.as_str() == call)
 }
 
-fn is_of_turn(hunk: &Hunk, turn: u32) -> bool {
-    let named = |row: &crate::ledger::CallRow| row.turn.is_some_and(|known| known.0 == turn);
-    match hunk.calls.as_slice() {
-        [] => hunk.turn.is_some_and(|known| known.0 == turn),
-        calls => calls.iter().any(named),
+/// Says whether a hunk is of a turn: by the calls of the session itself, else by the turn it fell into.
+fn is_of_turn(listing: &Listing, hunk: &Hunk, turn: u32) -> bool {
+    let mut own = hunk.calls.iter().filter(|row| row.session_id.as_str() == listing.session_id).peekable();
+    match own.peek() {
+        None => hunk.turn.is_some_and(|known| known.0 == turn),
+        Some(_) => own.any(|row| row.turn.is_some_and(|known| known.0 == turn)),
     }
 }
 

@@ -53,20 +53,18 @@ fn history(known: &SessionLedger, blobs: &dyn Blobs, hunk: &HunkId) -> Vec<Histo
             Verb::Reject { reason } => reason.clone(),
             Verb::Accept | Verb::Undo { .. } | Verb::Redo { .. } => None,
         },
-        before: text(lines(blobs, decision.base, decision.base_range)),
-        after: text(lines(blobs, first_seen(known, decision), decision.current_range)),
+        before: lines(blobs, decision.base, decision.base_range),
+        after: lines(blobs, first_seen(known, decision), decision.current_range),
     })
     .collect()
 }
 
-fn text(bytes: Vec<u8>) -> Option<String> {
-    Some(readable(&bytes))
-}
-
-fn lines(blobs: &dyn Blobs, state: Option<FileState>, range: Option<LineRange>) -> Vec<u8> {
-    let (Some(state), Some(range)) = (state, range) else { return Vec::new() };
-    let Some(bytes) = blobs.bytes(state.blob) else { return Vec::new() };
-    Text::new(bytes).slice(Span { start: range.start, end: range.end }).to_vec()
+/// Reads lines of a kept file, for people.
+fn lines(blobs: &dyn Blobs, state: Option<FileState>, range: Option<LineRange>) -> Option<String> {
+    let range = range?;
+    let Some(state) = state else { return Some(String::new()) };
+    let text = Text::new(blobs.bytes(state.blob)?);
+    Some(readable(text.slice(Span { start: range.start, end: range.end })))
 }
 
 /// Explains the attribution of a hunk in a sentence or two.

@@ -81,10 +81,10 @@ impl Planner<'_> {
                 steps.entry((root.clone(), path.clone())).or_insert_with(|| self.step(root, path, from, to));
             }
         }
+        refuse_halves(&ways, &mut steps);
         let items = ways.iter().map(|way| self.item(way, &steps)).collect();
         let mut files: Vec<FilePlan> = steps.into_values().filter_map(|step| step.ok().flatten()).collect();
-        files.sort_by_key(|plan| u8::from(plan.wanted != Wanted::Absent));
-        drop_halves(&ways, &mut files);
+        files.sort_by_key(|plan| turn_of(&ways, plan));
         Plan { verb, files, items, left: Vec::new(), gone: Vec::new() }
     }
 
@@ -166,18 +166,28 @@ impl Way<'_> {
     }
 }
 
-/// Drops the one path of a rename whose other path is refused: half of it would lose the file.
-fn drop_halves(ways: &[Way<'_>], files: &mut Vec<FilePlan>) {
-    let writes = |files: &[FilePlan], way: &Way<'_>, path: &RepoPath| {
-        files.iter().any(|file| file.root == way.decision.root && file.path == *path)
-    };
+/// Refuses both paths of a rename where one is refused: half of it would lose the file.
+fn refuse_halves(ways: &[Way<'_>], steps: &mut BTreeMap<(RootId, RepoPath), Step>) {
     for way in ways {
         let Some(old) = &way.decision.old_path else { continue };
-        let (here, there) = (writes(files, way, &way.decision.path), writes(files, way, old));
-        if here != there {
-            let (root, path) = (&way.decision.root, &way.decision.path);
-            files.retain(|file| file.root != *root || (file.path != *path && file.path != *old));
+        let halves = [&way.decision.path, old].map(|path| (way.decision.root.clone(), path.clone()));
+        let refused = halves.iter().find_map(|half| steps.get(half)?.as_ref().err().cloned());
+        if let Some(reason) = refused {
+            steps.extend(halves.map(|half| (half, Err(reason.clone()))));
         }
+    }
+}
+
+/// Orders files: removals, then what may stand in their place, then the removals of what was renamed away.
+fn turn_of(ways: &[Way<'_>], plan: &FilePlan) -> u8 {
+    let renamed = ways.iter().any(|way| {
+        let paths = [Some(&way.decision.path), way.decision.old_path.as_ref()];
+        way.decision.old_path.is_some() && way.decision.root == plan.root && paths.contains(&Some(&plan.path))
+    });
+    match (plan.wanted == Wanted::Absent, renamed) {
+        (true, false) => 0,
+        (false, _) => 1,
+        (true, true) => 2,
     }
 }
 

@@ -1,8 +1,9 @@
 //! Accept, reject, undo and redo: nothing is lost, everything comes back, and the agent is told once.
 
 use crate::world::{Done, World, decide, ids, set};
-use hunkgate::ledger::{Mode, RevertResult, ReviewState};
-use hunkgate::review::{Ask, Computed, DecideVerb, Plan, Selector};
+use hunkgate::base::TurnNo;
+use hunkgate::ledger::{Log, Loss, Mode, RevertResult, ReviewState, Skip};
+use hunkgate::review::{Answer, Ask, Computed, DecideVerb, Plan, Selector, render, summary};
 use proptest::prelude::*;
 
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
@@ -356,6 +357,167 @@ fn a_change_that_returns_after_its_note_is_told_of_again() {
     let again = done(world.reject(Selector::All));
     assert_eq!(again.outcomes(), ["done"], "{again:?} {hunk:#?}");
     assert!(world.send_note().is_some());
+}
+
+#[test]
+fn a_rejected_change_can_still_be_read_with_its_reason() {
+    let mut world = three_hunks();
+    let second = world.hunk("half");
+    let mut reject = decide(DecideVerb::Reject, ids([&second]));
+    reject.reason = Some("too loud".to_owned());
+    done(world.decide(reject));
+    let id = second.id.as_str()[..8].to_owned();
+    let Computed::Answer(Answer::Shown(shown)) = world.compute(&Ask::Show { id }) else {
+        panic!("not shown")
+    };
+    assert_eq!(
+        (shown.hunk.after_content.as_str(), shown.hunk.state),
+        ("five and a half\n", ReviewState::Rejected)
+    );
+    let row = &shown.history[0];
+    assert_eq!(
+        (row.state, row.reason.as_deref(), row.by.as_str()),
+        (ReviewState::Rejected, Some("too loud"), "human")
+    );
+    assert_eq!((row.before.as_deref(), row.after.as_deref()), (Some(""), Some("five and a half\n")));
+}
+
+#[test]
+fn nothing_is_reverted_where_the_record_is_damaged_but_by_force() {
+    let mut world = three_hunks();
+    let root = hunkgate::base::RootId::derive(b"/w");
+    let skip = Skip { loss: Loss::Root(root.clone()), line: 9, reason: "torn".to_owned() };
+    world.ledger.skip(&Log::Root(root), skip);
+    let refused = done(world.reject(Selector::All));
+    assert!(refused.outcomes().iter().all(|outcome| *outcome == "refused"), "{refused:?}");
+    assert!(refused.reasons().contains("degraded"), "{refused:?}");
+    done(world.accept(ids([&world.hunk("half")])));
+    let mut forced = decide(DecideVerb::Reject, Selector::All);
+    forced.force = true;
+    assert_eq!(done(world.decide(forced)).outcomes(), ["done", "done"]);
+}
+
+#[test]
+fn an_ambiguous_or_unknown_selector_is_the_askers_to_mend() {
+    let mut world = three_hunks();
+    let check = |world: &mut World, selector: Selector, says: &str| {
+        let problem = world.reject(selector).expect_err(says);
+        assert!(problem.message.contains(says), "{problem}");
+        assert_eq!(problem.kind, hunkgate::review::ProblemKind::User);
+    };
+    check(&mut world, Selector::Ids(vec![String::new()]), "no hunk");
+    check(&mut world, Selector::File("nowhere".to_owned()), "nothing is changed");
+    check(&mut world, Selector::File("../up".to_owned()), "outside");
+    check(&mut world, Selector::Call("t9".to_owned()), "no change carries");
+    let listed = world.hunks();
+    let shared =
+        (0..=32).rev().find(|length| listed[0].id.as_str()[..*length] == listed[1].id.as_str()[..*length]);
+    let prefix = listed[0].id.as_str()[..shared.unwrap_or(0)].to_owned();
+    if !prefix.is_empty() {
+        check(&mut world, Selector::Ids(vec![prefix]), "ambiguous");
+    }
+    for file in ["a", "./a", "/w/a", "/w"] {
+        let mut dry = decide(DecideVerb::Reject, Selector::File(file.to_owned()));
+        dry.dry_run = true;
+        let Computed::Plan(plan) = world.compute(&Ask::Decide(dry)) else { panic!("no plan for {file}") };
+        assert_eq!(plan.items.len(), 3, "{file}");
+    }
+}
+
+#[test]
+fn a_comment_must_stand_on_lines_that_are_there() {
+    let world = three_hunks();
+    let check = |path: &str, lines: (u32, Option<u32>), body: &str| {
+        let (path, body) = (path.to_owned(), body.to_owned());
+        world.compute(&Ask::Comment { path, line_start: lines.0, line_end: lines.1, body })
+    };
+    let Computed::Comment(comment) = check("a", (9, Some(40)), "why") else { panic!("no comment") };
+    assert_eq!((comment.lines.start, comment.lines.end, comment.excerpt.as_str()), (9, 11, "8\n10\n"));
+    for (path, lines, body) in
+        [("a", (0, None), "x"), ("a", (3, Some(2)), "x"), ("a", (99, None), "x"), ("a", (1, None), " ")]
+    {
+        assert!(matches!(check(path, lines, body), Computed::Answer(Answer::Problem(_))), "{lines:?}");
+    }
+    assert!(matches!(check("absent", (1, None), "x"), Computed::Answer(Answer::Problem(_))));
+}
+
+#[test]
+fn line_endings_flipped_as_a_whole_go_back_with_or_without_the_hunks() {
+    let flipped = || {
+        let mut world = World::on(&[("a", "1\n2\n3\n4\n")]);
+        world.call("t1", |files| set(files, "a", "1\r\nTWO\r\n3\r\n4\r\n"));
+        world
+    };
+    let mut world = flipped();
+    let kinds: Vec<String> = world.hunks().into_iter().map(|hunk| hunk.entry.kind).collect();
+    assert_eq!(kinds, ["eol", "text"]);
+    let text: Vec<_> = world.hunks().into_iter().filter(|hunk| hunk.entry.kind == "text").collect();
+    done(world.reject(ids(&text)));
+    assert_eq!(world.text("a"), Some("1\r\n2\r\n3\r\n4\r\n"));
+    let mut world = flipped();
+    let eol: Vec<_> = world.hunks().into_iter().filter(|hunk| hunk.entry.kind == "eol").collect();
+    done(world.reject(ids(&eol)));
+    assert_eq!(world.text("a"), Some("1\nTWO\n3\n4\n"));
+    let mut world = flipped();
+    done(world.reject(Selector::All));
+    assert_eq!(world.text("a"), Some("1\n2\n3\n4\n"));
+}
+
+#[test]
+fn half_of_a_rename_is_never_put_back() {
+    let mut world = World::on(&[("old", "a\nb\nc\nd\n")]);
+    world.call("t1", |files| {
+        let kept = files.remove("old").expect("there");
+        files.insert("new".to_owned(), kept);
+    });
+    world.refuses.insert("old".to_owned());
+    let refused = done(world.reject(Selector::All));
+    assert_eq!((refused.outcomes(), refused.recorded), (vec!["refused"], false));
+    assert_eq!((world.text("new"), world.text("old")), (Some("a\nb\nc\nd\n"), None));
+}
+
+#[test]
+fn what_is_told_at_the_end_of_a_turn_names_what_is_owed() {
+    let mut world = three_hunks();
+    let text = summary(&world.listing(), Some(TurnNo(1)), "hunkgate").expect("something is owed");
+    for hunk in world.hunks() {
+        assert!(text.contains(&hunk.id.as_str()[..8]), "{text}");
+    }
+    assert!(text.contains("3 changes to review in 1 file") && text.contains("`t1`"), "{text}");
+    world.person(|files| set(files, "other", "mine\n"));
+    let text = summary(&world.listing(), Some(TurnNo(1)), "hunkgate").expect("something is owed");
+    assert!(text.contains("1 external") && !text.contains("other:"), "{text}");
+    done(world.accept(Selector::All));
+    assert_eq!(summary(&world.listing(), Some(TurnNo(1)), "hunkgate"), None);
+}
+
+#[test]
+fn every_answer_reads_as_markdown() {
+    let mut world = three_hunks();
+    let second = world.hunk("half");
+    let id = second.id.as_str()[..8].to_owned();
+    let says = |world: &World, ask: &Ask| match world.compute(ask) {
+        Computed::Answer(answer) => render(&answer),
+        Computed::Comment(_) | Computed::Plan(_) => panic!("no answer"),
+    };
+    let check = |text: String, says: &[&str]| {
+        for said in says {
+            assert!(text.contains(said), "{said:?} in {text}");
+        }
+    };
+    check(says(&world, &Ask::Hunks { paths: vec![] }), &["**a**", &id, "by `t1`"]);
+    check(
+        says(&world, &Ask::Show { id: id.clone() }),
+        &["```diff\n+five and a half\n```", "Written by `t1`"],
+    );
+    check(says(&world, &Ask::Diff { selector: Selector::All }), &["```diff\ndiff --git a/a b/a"]);
+    check(says(&world, &Ask::Status), &["3 to review, 0 accepted, 0 rejected"]);
+    check(says(&world, &Ask::Note), &["Nothing will be told"]);
+    check(says(&world, &Ask::Show { id: "ffff".to_owned() }), &["No hunk", "`hunkgate hunks`"]);
+    let rejected = done(world.reject(ids([&second])));
+    check(render(&Answer::Decided(rejected.shape)), &["Rejected 1 change", &id]);
+    check(says(&world, &Ask::Status), &["2 to review, 0 accepted, 1 rejected", "a note goes"]);
+    check(says(&world, &Ask::Note), &["Do not re-apply"]);
 }
 
 /// Lines of a small file, with few different texts so that they repeat.

@@ -1,5 +1,11 @@
 //! Patches: what `git apply` makes of them is what they say. Held against git itself where it is installed.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_in_result,
+    reason = "git is asked, and a test has what it needs"
+)]
+
 use crate::world::{Files, World, ids, set};
 use hunkgate::base::base64_decode;
 use hunkgate::ledger::Mode;

@@ -37,6 +37,8 @@ pub(crate) struct World {
     pub(crate) key: SessionKey,
     /// Paths whose reverts fail, with what is said.
     pub(crate) stubborn: BTreeMap<String, RevertResult>,
+    /// Paths that are refused before anything is written.
+    pub(crate) refuses: std::collections::BTreeSet<String>,
     seen: Files,
     root: RootId,
     clock: i64,
@@ -57,6 +59,7 @@ impl World {
             kept: Kept::default(),
             key: SessionKey::derive(&agent, &SessionId::new("s1")),
             stubborn: BTreeMap::new(),
+            refuses: std::collections::BTreeSet::new(),
             seen: Files::new(),
             root: RootId::derive(b"/w"),
             clock: 1_000_000_000_000_000_000,
@@ -245,12 +248,17 @@ impl World {
         let window = self.mint("review");
         let mut outcomes = Vec::new();
         if !plan.files.is_empty() {
-            let files: Vec<RevertFile> = plan.files.iter().map(|file| self.prepare(file)).collect();
+            let (stop, go): (Vec<&FilePlan>, Vec<&FilePlan>) =
+                plan.files.iter().partition(|file| self.refuses.contains(&file.path.to_string()));
+            let mut refused: Vec<RevertOutcome> = stop.into_iter().map(refusal).collect();
+            let mut files: Vec<RevertFile> = go.into_iter().map(|file| self.prepare(file)).collect();
+            plan.drop_halves(&mut files, &mut refused);
             let intended = plan.intended(&files, actor.clone(), command.clone());
             self.session(Event::RevertIntended(RevertIntent { command: intended, files: files.clone() }));
             self.open(&window, Purpose::Review { command: command.clone() });
             outcomes = files.iter().map(|file| self.restore(file)).collect();
             self.session(Event::RevertDone { command: command.clone(), files: outcomes.clone() });
+            outcomes.extend(refused);
             self.observe(Why::Review);
             self.close(&window);
         }
@@ -434,6 +442,11 @@ pub(crate) fn ids<'a>(hunks: impl IntoIterator<Item = &'a HunkShape>) -> Selecto
 pub(crate) fn set(files: &mut Files, path: &str, text: &str) {
     let mode = files.get(path).map_or(Mode::Regular, |(mode, _)| *mode);
     files.insert(path.to_owned(), (mode, text.as_bytes().to_vec()));
+}
+
+fn refusal(plan: &FilePlan) -> RevertOutcome {
+    let result = RevertResult::Failed { reason: "something stands there".to_owned() };
+    RevertOutcome { root: plan.root.clone(), path: plan.path.clone(), result }
 }
 
 fn blob_id(bytes: &[u8]) -> BlobId {
