@@ -5,7 +5,8 @@ use crate::engine::conversation::Sharpness;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Level, Notice, OpenedRoot};
 use crate::ledger::{
-    Event, Gap, Log, Observation, Record, RevertIntent, RevertOutcome, RootKind, SessionHeader, Skip, Why,
+    Chain, Event, Gap, Log, Observation, Record, RevertIntent, RevertOutcome, RootKind, SessionHeader, Skip,
+    Why,
 };
 use crate::session::{Recording, Session, TrackedRoot};
 
@@ -167,11 +168,13 @@ impl Engine {
         }
         let sharp = if outcome.is_ok() { Sharpness::Hard } else { Sharpness::Soft };
         let moved = match outcome {
+            Ok(observation) if !self.is_fresh(root, &observation) => false,
             Ok(observation) => {
                 let moved = !observation.changes.is_empty();
                 self.ledger.apply(&log, &Record { at: observation.at, event: Event::Observed(observation) });
                 moved
             }
+            Err(gap) if self.last_gap(root) == Some(&gap) => false,
             Err(gap) => {
                 self.say(Level::Warn, format!("a look at a root failed: {}", gap.reason));
                 self.ledger.apply(&log, &Record { at: gap.at, event: Event::Gap(gap) });
@@ -201,6 +204,15 @@ impl Engine {
             }
             None => {}
         }
+    }
+
+    /// Says whether a link of the chain is new to us: one look may answer several asks.
+    fn is_fresh(&self, root: &RootId, observation: &Observation) -> bool {
+        self.ledger.chain(root).and_then(Chain::last).is_none_or(|last| last.no < observation.no)
+    }
+
+    fn last_gap(&self, root: &RootId) -> Option<&Gap> {
+        self.ledger.chain(root)?.gaps().last().map(|placed| &placed.gap)
     }
 
     /// A child session works for this one: its calls are recorded under this one's name.
