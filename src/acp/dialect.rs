@@ -297,9 +297,12 @@ mod tests {
         assert_eq!(state(json!({ "state": "running", "background": [{}] })), TurnState::Running);
         assert_eq!(state(json!({ "state": "requires_action" })), TurnState::RequiresAction);
         assert_eq!(state(json!({ "state": "_new" })), TurnState::Other);
-        for (background, goes_on) in
-            [(json!([]), false), (json!(null), false), (json!([{ "type": "terminal" }]), true)]
-        {
+        let named = Some(CallId::new("c"));
+        for (background, goes_on) in [
+            (json!([]), vec![]),
+            (json!(null), vec![]),
+            (json!([{ "type": "terminal" }, { "type": "tool_call", "toolCallId": "c" }]), vec![None, named]),
+        ] {
             assert_eq!(
                 state(json!({ "state": "idle", "stopReason": "refusal", "background": background })),
                 TurnState::Idle { stop: "refusal".into(), background: goes_on }

@@ -335,8 +335,8 @@ pub enum TurnState {
     Idle {
         /// The stop reason.
         stop: String,
-        /// Whether background work goes on.
-        background: bool,
+        /// What goes on in the background: the call of each item, where it names one.
+        background: Vec<Option<CallId>>,
     },
     /// Anything else.
     Other,

@@ -3,6 +3,7 @@
 use crate::acp::call::{self, read_update};
 use crate::acp::fact::{ClaimedIn, Fact, TurnState};
 use crate::acp::v1::{addressed, options, session, shared_answer, shared_call, shared_update};
+use crate::base::CallId;
 use crate::wire::{Fields, Raw};
 
 pub(crate) fn read_call(method: &str, params: Raw<'_>) -> Option<Fact> {
@@ -39,10 +40,14 @@ fn state(fields: &Fields<'_>) -> TurnState {
         Some("requires_action") => TurnState::RequiresAction,
         Some("idle") => TurnState::Idle {
             stop: fields.string("stopReason").unwrap_or_else(|| "end_turn".into()),
-            background: fields.elements("background").next().is_some(),
+            background: fields.elements("background").map(background_call).collect(),
         },
         _ => TurnState::Other,
     }
+}
+
+fn background_call(item: Raw<'_>) -> Option<CallId> {
+    item.member("toolCallId")?.string().map(CallId::new)
 }
 
 fn permission(fields: &Fields<'_>) -> Option<Fact> {

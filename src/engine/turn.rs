@@ -1,7 +1,7 @@
 //! Turns: a prompt on its way in, and everything that happens before the person is told that the turn is over.
 
 use crate::acp::{Fact, TurnState, author};
-use crate::base::{AskId, Leg, RootId, SessionId, TurnNo, WindowId};
+use crate::base::{AskId, CallId, Leg, RootId, SessionId, SessionKey, TurnNo, WindowId};
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::hold::{EndStage, Held, Hold};
 use crate::engine::{Action, Durability, Engine, Notice};
@@ -10,6 +10,7 @@ use crate::review;
 use crate::session::{EndedTurn, LiveTurn, Recording, Session};
 use crate::wire::{IdToken, splice};
 use bytes::Bytes;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// A prompt came. Ours are answered; others wait until nothing of their turn can have run unseen.
@@ -208,27 +209,40 @@ impl Engine {
                     session.turns.end_all();
                     self.send(Leg::Editor, line);
                 }
-                self.background(id, background);
+                self.background(id, &background);
             }
             TurnState::RequiresAction | TurnState::Other => self.send(Leg::Editor, line),
         }
     }
 
-    /// v2: background work goes on after the turn, or has ended.
-    fn background(&mut self, id: &SessionId, going_on: bool) {
-        let open: Option<WindowId> = self.roots_of(id).iter().find_map(|root| {
-            let mine = |window: &&Window| {
-                matches!(window.purpose, Purpose::Background { .. }) && window.proxy == self.setup.proxy
-            };
-            self.ledger.chain(root)?.open_windows().find(mine).map(|window| window.id.clone())
-        });
-        match (going_on, open) {
-            (true, None) => {
-                self.open_window(id, None, Purpose::Background { call: None }, Bound::Soft);
+    /// v2: background work goes on after the turn, item by item, or has ended.
+    fn background(&mut self, id: &SessionId, going_on: &[Option<CallId>]) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let turn = session.turns.current().and_then(|turn| turn.number);
+        let open = self.background_windows(&session.key);
+        for (call, window) in &open {
+            if !going_on.contains(call) {
+                self.close_window(id, window, Hi::Reported);
             }
-            (false, Some(window)) => self.close_window(id, &window, Hi::Reported),
-            (true, Some(_)) | (false, None) => {}
         }
+        let begun: BTreeSet<&Option<CallId>> =
+            going_on.iter().filter(|call| !open.contains_key(call)).collect();
+        for call in begun {
+            self.open_window(id, turn, Purpose::Background { call: call.clone() }, Bound::Soft);
+        }
+    }
+
+    fn background_windows(&self, session: &SessionKey) -> BTreeMap<Option<CallId>, WindowId> {
+        let open = self.ledger.open_windows(session).filter(|(_, window)| window.proxy == self.setup.proxy);
+        open.filter_map(|(_, window)| match &window.purpose {
+            Purpose::Background { call } => Some((call.clone(), window.id.clone())),
+            Purpose::Turn
+            | Purpose::Call(_)
+            | Purpose::FsWrite { .. }
+            | Purpose::Terminal { .. }
+            | Purpose::Review { .. } => None,
+        })
+        .collect()
     }
 
     /// A cancel came. It goes to the agent while that works: nothing parked may be overtaken by it or make it wait. Where
@@ -313,7 +327,8 @@ impl Engine {
         let Some(session) = self.sessions.get(id) else { return Vec::new() };
         let mut windows: Vec<WindowId> = Vec::new();
         for (_, window) in self.ledger.open_windows(&session.key) {
-            let mine = window.turn == Some(turn) && !matches!(window.purpose, Purpose::Call(_));
+            let outlives = matches!(window.purpose, Purpose::Call(_) | Purpose::Background { .. });
+            let mine = window.turn == Some(turn) && !outlives;
             if mine && !windows.contains(&window.id) {
                 windows.push(window.id.clone());
             }

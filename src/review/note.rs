@@ -41,7 +41,7 @@ pub fn pending(ledger: &Ledger, session: &SessionKey) -> Option<Pending> {
     let known = ledger.session(session)?;
     let teller = Teller { ledger, known, told: known.told_commands() };
     let (mut reverted, mut restored) = (Vec::new(), Vec::new());
-    for hunk in known.decisions().touched() {
+    for hunk in in_order(known) {
         match teller.fate(hunk) {
             Some(Fate::Reverted(decision)) => {
                 teller.tell(&mut reverted, decision, reason(known.decisions(), hunk))
@@ -63,6 +63,13 @@ pub fn pending(ledger: &Ledger, session: &SessionKey) -> Option<Pending> {
         remarks: comments.into_iter().map(|row| teller.remark(row)).collect(),
     };
     (!pending.commands.is_empty() || !pending.comments.is_empty()).then_some(pending)
+}
+
+/// Returns every hunk that was ever decided, in the order of the decisions.
+fn in_order(known: &SessionLedger) -> Vec<&HunkId> {
+    let mut seen = BTreeSet::new();
+    let decided = known.decisions().commands().flat_map(|(_, command)| &command.items);
+    decided.map(|decision| &decision.hunk).filter(|hunk| seen.insert(*hunk)).collect()
 }
 
 /// Says whether a note may ride on a prompt with this first text: commands are handled elsewhere, it would be lost.

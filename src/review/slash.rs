@@ -43,6 +43,9 @@ const ALIASES: [(&str, &str); 7] = [
 
 /// Returns the commands to advertise.
 pub fn commands(prefix: &str) -> Vec<CommandSpec> {
+    if prefix.is_empty() {
+        return Vec::new();
+    }
     vec![CommandSpec {
         name: prefix.to_owned(),
         description: "Review what changed on disk: keep it, or put it back".to_owned(),
@@ -52,6 +55,9 @@ pub fn commands(prefix: &str) -> Vec<CommandSpec> {
 
 /// Reads a prompt. `None`: it is not ours. `Err`: it is ours and says nothing we can do; the text explains.
 pub fn parse(text: &str, prefix: &str) -> Option<Result<Ask, String>> {
+    if prefix.is_empty() {
+        return None;
+    }
     let rest = text.trim_start().strip_prefix('/')?.strip_prefix(prefix)?;
     if rest.chars().next().is_some_and(|next| !next.is_whitespace()) {
         return None;

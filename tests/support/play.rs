@@ -253,11 +253,19 @@ impl Play {
             }
             Heard::Ours(pattern) => {
                 self.compare(pattern, &frame.bytes)?;
-                self.answered(leg, &frame.bytes);
+                if !self.overtook(from, &frame.bytes) {
+                    self.answered(leg, &frame.bytes);
+                }
                 Ok(())
             }
             Heard::Nothing | Heard::Swallowed => Ok(()),
         }
+    }
+
+    /// Says whether a line that was written out is one of the other side's, which overtook a parked one.
+    fn overtook(&mut self, from: usize, line: &Bytes) -> bool {
+        let place = self.unforwarded[from].iter().position(|waiting| waiting == line);
+        place.and_then(|place| self.unforwarded[from].remove(place)).is_some()
     }
 
     /// A request that we answered is no longer on its way.
