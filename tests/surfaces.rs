@@ -183,6 +183,21 @@ fn the_newest_session_whose_root_holds_the_directory_is_chosen() {
 }
 
 #[test]
+fn a_list_of_sessions_says_what_each_owes() {
+    let status = json!({ "session_id": "s1", "queue": { "unreviewed": 3, "accepted": 0, "rejected": 0, "external": 0 } });
+    let (out, _, code) =
+        told(&request(What::Sessions, false), Answer::Status(serde_json::from_value(status).unwrap()));
+    assert_eq!(code, 0);
+    snapshot("sessions", &out);
+    let (out, _, _) = told(
+        &request(What::Sessions, true),
+        Answer::Problem(Problem::new(ProblemKind::Degraded, "root is gone")),
+    );
+    let shape: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(shape["items"][0]["unreviewed"], Value::Null, "what cannot be asked is not zero");
+}
+
+#[test]
 fn paths_are_the_persons() {
     let path = |typed: &str, cwd: &str| {
         let port = Fake::answering(Answer::Note(None));
@@ -488,6 +503,7 @@ fn corpus() -> Vec<(&'static str, Answer)> {
         "items": [item("1", "done", None), item("2", "refused", Some("changed since it was shown"))],
         "left": [item("3", "left", Some("external"))],
     });
+    let planned = json!({ "verb": "reject", "dry_run": true, "items": [item("1", "planned", None)] });
     let shown = json!({
         "hunk": text_hunk("1", "src/a.rs", "rejected"),
         "explanation": "One call was open and claims these lines.",
@@ -509,6 +525,7 @@ fn corpus() -> Vec<(&'static str, Answer)> {
         ("status", Answer::Status(serde_json::from_value(status).unwrap())),
         ("shown", Answer::Shown(serde_json::from_value(shown).unwrap())),
         ("decided", Answer::Decided(serde_json::from_value(decided).unwrap())),
+        ("planned", Answer::Decided(serde_json::from_value(planned).unwrap())),
         ("commented", Answer::Commented(serde_json::from_value(comment(false)).unwrap())),
         ("resolved", Answer::Resolved(serde_json::from_value(comment(true)).unwrap())),
         ("rebased", Answer::Rebased(serde_json::from_value(roots).unwrap())),

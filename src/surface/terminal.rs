@@ -71,7 +71,7 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
     let rows = port.sessions()?;
     match &request.what {
         What::Sessions => {
-            let shape = SessionsShape { items: rows, next: None };
+            let shape = SessionsShape { items: counted(rows, port), next: None };
             let text = text::sessions(&terminal.out_style, &shape);
             terminal.print(request.json, &shape, &text)?;
             return Ok(0);
@@ -98,6 +98,19 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
         }
         What::Sessions | What::Delete { .. } => Ok(0),
     }
+}
+
+/// How many sessions of a list are asked what they owe: each answer takes a look at the session's roots.
+const COUNTED: usize = 20;
+
+/// Asks the sessions that were active last how much is unreviewed.
+fn counted(mut rows: Vec<SessionRowShape>, port: &dyn Port) -> Vec<SessionRowShape> {
+    for row in rows.iter_mut().take(COUNTED) {
+        if let Answer::Status(status) = port.ask(&row.key, Ask::Status) {
+            row.unreviewed = Some(status.queue.unreviewed);
+        }
+    }
+    rows
 }
 
 fn delete(

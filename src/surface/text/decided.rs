@@ -7,18 +7,16 @@ use crate::ledger::{DecidedShape, ItemShape};
 /// Writes what became of each item, and a sentence over all.
 pub(super) fn decided(style: &Style, decided: &DecidedShape) -> String {
     let mut text = format!("{}\n", style.tone(Tone::Title, &headline(decided)));
-    for row in &decided.items {
-        text += &item(style, row);
-    }
-    for row in &decided.left {
-        text += &item(style, row);
+    for row in decided.items.iter().chain(&decided.left) {
+        text += &item(style, &decided.verb, row);
     }
     text
 }
 
 fn headline(decided: &DecidedShape) -> String {
     let of = |outcome: &str| decided.items.iter().filter(|item| item.outcome == outcome).count();
-    let (done, refused) = (of("done") + of("queued"), of("refused"));
+    let refused = of("refused");
+    let done = decided.items.len() - refused;
     let mut text = format!("{}: {}", decided.verb, count(done, "hunk"));
     if refused > 0 {
         text += &format!(", {refused} refused");
@@ -31,11 +29,13 @@ fn headline(decided: &DecidedShape) -> String {
     text
 }
 
-fn item(style: &Style, item: &ItemShape) -> String {
+fn item(style: &Style, verb: &str, item: &ItemShape) -> String {
+    let planned = format!("would {verb}");
     let (tone, word) = match item.outcome.as_str() {
         "refused" => (Tone::Notice, "refused"),
         "left" => (Tone::Faint, "left"),
         "queued" => (Tone::Removed, "queued"),
+        "planned" => (Tone::Notice, planned.as_str()),
         _ => (Tone::Added, state_word(item.state)),
     };
     let id = item.id.as_str();

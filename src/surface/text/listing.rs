@@ -3,7 +3,6 @@
 use super::hunk::{Extent, hunk};
 use super::style::{Style, Tone, brief, count};
 use crate::ledger::{CommentShape, HunkShape, ListingShape, ReviewState, ShownShape};
-use crate::surface::text::hunk::call;
 
 /// The shortest prefix of an id that is shown.
 const ID_DIGITS: usize = 8;
@@ -42,9 +41,6 @@ pub(super) fn shown(style: &Style, shown: &ShownShape) -> String {
         "\n{}\n",
         shown.explanation.lines().map(|line| brief(line, 2000)).collect::<Vec<_>>().join("\n")
     );
-    for row in &item.calls {
-        text += &format!("  {}\n", call(row));
-    }
     if !shown.history.is_empty() {
         text += "\nhistory\n";
     }
@@ -94,7 +90,7 @@ pub(super) fn state_word(state: ReviewState) -> &'static str {
 
 fn headline(listing: &ListingShape) -> String {
     if listing.hunks.is_empty() {
-        return "nothing differs from the session's base".to_owned();
+        return "no changes".to_owned();
     }
     let of = |wanted: fn(&HunkShape) -> bool| listing.hunks.iter().filter(|hunk| wanted(hunk)).count();
     let mut parts = vec![format!("{} to review", count(of(is_owed), "hunk"))];
