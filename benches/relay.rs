@@ -1,0 +1,140 @@
+//! The relay path in one process: bytes of an agent → lines → engine → bytes for the editor, against plain copiers.
+//!
+//! Prints medians and ratios; asserts nothing about time.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a benchmark reads the clock and prints"
+)]
+
+use bytes::Bytes;
+use hunkgate::base::{Leg, Patterns, ProxyId, Tick};
+use hunkgate::config::Config;
+use hunkgate::engine::{Action, Engine, Input, Setup};
+use hunkgate::wire::{Splitter, head};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+const LINES: usize = 100_000;
+const ROUNDS: usize = 15;
+const CHUNK: usize = 64 * 1024;
+
+/// What a line router with borrowed serde looks at.
+#[derive(Deserialize)]
+struct Peek<'a> {
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+}
+
+fn main() {
+    let input = notifications();
+    let names = ["copier", "copier that peeks with borrowed serde", "copier that reads heads", "engine"];
+    let runs: [fn(&[u8]) -> usize; 4] = [copier, peeking, heads, engine];
+    let mut times = vec![Vec::new(); runs.len()];
+    for _ in 0..ROUNDS {
+        for (run, times) in runs.iter().zip(&mut times) {
+            let start = Instant::now();
+            let passed = black_box(run(&input));
+            times.push(start.elapsed());
+            assert_eq!(passed, input.len(), "every byte passes");
+        }
+    }
+    let medians: Vec<Duration> = times.into_iter().map(median).collect();
+    for (name, took) in names.iter().zip(&medians) {
+        let line = took.as_nanos() / LINES as u128;
+        let share = medians[1].as_secs_f64() / took.as_secs_f64() * 100.0;
+        println!("{name:40} {took:>10.2?}  {line:>6} ns a line  {share:>5.0} % of the copier that peeks");
+    }
+}
+
+fn notifications() -> Vec<u8> {
+    let line = |n: usize| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"word {n} of a sentence"}}}}}}}}"#
+        ) + "\n"
+    };
+    (0..LINES).map(line).collect::<String>().into_bytes()
+}
+
+/// Cuts the input into lines and hands each to `each`, which says what is sent on.
+fn relay(input: &[u8], mut each: impl FnMut(Bytes, &mut Vec<u8>)) -> usize {
+    let mut splitter = Splitter::default();
+    let mut out = Vec::with_capacity(CHUNK * 2);
+    let mut passed = 0;
+    for chunk in input.chunks(CHUNK) {
+        splitter.push(chunk);
+        while let Some(piece) = splitter.next_piece() {
+            each(piece.into_bytes(), &mut out);
+        }
+        passed += black_box(&out).len();
+        out.clear();
+    }
+    passed
+}
+
+fn copier(input: &[u8]) -> usize {
+    relay(input, |line, out| out.extend_from_slice(&line))
+}
+
+fn peeking(input: &[u8]) -> usize {
+    relay(input, |line, out| {
+        if let Ok(peek) = serde_json::from_slice::<Peek<'_>>(&line) {
+            black_box((peek.id, peek.method, peek.params));
+        }
+        out.extend_from_slice(&line);
+    })
+}
+
+fn heads(input: &[u8]) -> usize {
+    relay(input, |line, out| {
+        black_box(head(&line));
+        out.extend_from_slice(&line);
+    })
+}
+
+fn engine(input: &[u8]) -> usize {
+    let mut engine = connected();
+    relay(input, |line, out| {
+        for action in engine.step(Tick::default(), Input::FromAgent(line)) {
+            if let Action::Send { leg: Leg::Editor, bytes } = action {
+                out.extend_from_slice(&bytes);
+            }
+        }
+    })
+}
+
+/// An engine with a session in it.
+fn connected() -> Engine {
+    let mut engine = Engine::new(Setup {
+        proxy: ProxyId::new("bench"),
+        pid: 1,
+        seed: "bench".into(),
+        program: "agent".into(),
+        config: Config::default(),
+        withheld: Patterns::default(),
+        parent: None,
+    });
+    let editor = |text: &'static str| Input::FromEditor(Bytes::from_static(text.as_bytes()));
+    let agent = |text: &'static str| Input::FromAgent(Bytes::from_static(text.as_bytes()));
+    for input in [
+        editor("{\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":1}}\n"),
+        agent("{\"id\":0,\"result\":{\"protocolVersion\":1}}\n"),
+        editor("{\"id\":1,\"method\":\"session/new\",\"params\":{\"cwd\":\"/w\"}}\n"),
+        agent("{\"id\":1,\"result\":{\"sessionId\":\"s1\"}}\n"),
+    ] {
+        engine.step(Tick::default(), input);
+    }
+    engine
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
