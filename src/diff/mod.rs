@@ -3,8 +3,8 @@
 //! **Words.** [`Text`] (bytes cut into lines), [`Span`] (1-based half-open lines), [`LineHunk`], [`Diff`], [`LineMap`], [`Eol`].
 //!
 //! **Laws.**
-//! 1. Applying a diff to its first text gives the second, and its inverse undoes it (`laws::diff_soundness`).
-//! 2. Composed diffs place every line where the diff of the ends applied would place its content (`laws::composition`).
+//! 1. Applying a diff to its first text gives the second, and its inverse undoes it (`laws::diff_laws`).
+//! 2. Composed diffs place every line where the diff of the ends applied would place its content (`laws::diff_laws`).
 //! 3. The same two texts always give the same hunks: nothing here looks at a clock (`text::tests::budget_is_counted_in_lines`).
 //!
 //! **Uses.** `base`.

@@ -4,8 +4,17 @@
 //!
 //! **Laws.**
 //! 1. [`Ledger::apply`] is the only writer, and replay equals live state (`laws::recovery`).
-//! 2. Every changed line has exactly one credit; without evidence it names no call (`laws::attribution_partitions`).
-//! 3. Accepting changes no byte; rejecting all restores the base (`laws::decisions`).
+//! 2. Every changed line has exactly one credit, and no call that tells what it writes is credited with another's line
+//!    (`laws::attribution_laws`).
+//! 3. Accepting changes no byte; rejecting all restores the base; an undo gives bytes and authors back
+//!    (`laws::decision_laws`).
+//! 4. A comment follows its lines or is outdated (`laws::decision_laws::a_comment_follows_its_lines_or_is_outdated`).
+//! 5. An empty [`Cache`] gives the same answers, and a kept one computes only what moved (`laws::cases`).
+//!
+//! ```text
+//! suspect ─┐ who could have written, by time and path        explain: claims → stretches of a step
+//! moment  ─┴─ history (steps of a path) ── attribution (the ladder) ── carry (authors) ── draft ── study ── listing
+//! ```
 //!
 //! **Uses.** `base`, `diff`.
 //!

@@ -517,3 +517,86 @@ fn a_proxy_that_died_leaves_what_came_after_to_nobody() {
     told.close("s", "sh", Hi::Lost).close("s", "turn", Hi::Lost).wait(5000).look(Why::Activity);
     assert_eq!(told.shown("s"), ["a text 1-2>1-2 external []"]);
 }
+
+#[test]
+fn deletes_and_moves_that_a_call_claims_are_verified() {
+    let mut told = Chronicle::new(&[("gone", NUMBERS), ("old", "x\ny\n"), ("bin", "x\n")]);
+    told.prompt("s").wait(400).call("s", "rm", ToolKind::Delete).claim("s", "rm", "gone", ClaimBody::Delete);
+    told.call("s", "mv", ToolKind::Move);
+    told.claim("s", "mv", "old", ClaimBody::Move { to: crate::chronicle::path("new") });
+    told.wait(20).remove("gone").rename("old", "new").wait(20).done("s", "rm").done("s", "mv").end("s");
+    assert_eq!(told.shown("s"), ["gone text 1-10>1-1 verified [rm]", "new rename 1-1>1-1 verified [mv]"]);
+}
+
+#[test]
+fn blame_agrees_with_the_listing() {
+    let mut told = Chronicle::new(&[("f", "1\n2\n3\n")]);
+    told.prompt("s").wait(400).call("s", "c1", ToolKind::Edit).claims("s", "c1", "f", ("2\n", "two\n"));
+    told.wait(20).write("f", "1\ntwo\n3\n").wait(20).done("s", "c1").end("s");
+    told.wait(5000).write("f", "1\ntwo\n3\nmine\n").wait(100).look(Why::Activity);
+    let (key, root) = (told.key("s"), told.root.clone());
+    let lines = hunkgate::ledger::blame(
+        (&told.ledger, &key),
+        (&root, &crate::chronicle::path("f")),
+        &told.blobs,
+        &mut told.cache,
+    );
+    let rows: Vec<(String, Option<&str>, usize)> = lines
+        .iter()
+        .map(|line| {
+            let grade = line.credit.as_ref().map(|credit| credit.grade.as_str());
+            (String::from_utf8_lossy(&line.text).into_owned(), grade, line.calls.len())
+        })
+        .collect();
+    let row = |text: &str, grade, calls| (text.to_owned(), grade, calls);
+    assert_eq!(
+        rows,
+        [
+            row("1", None, 0),
+            row("two", Some("verified"), 1),
+            row("3", None, 0),
+            row("mine", Some("external"), 0)
+        ]
+    );
+}
+
+#[test]
+fn a_path_is_found_from_the_root_from_cwd_and_absolutely() {
+    use hunkgate::ledger::locate;
+    let told = Chronicle::new(&[("src/a", "x\n")]);
+    let key = told.key("s");
+    for text in ["src/a", "./src/../src/a", "/repo/src/a", "/repo//src/a"] {
+        let found = locate(&told.ledger, &key, text).unwrap();
+        assert_eq!(found.path, Some(crate::chronicle::path("src/a")), "{text}");
+    }
+    assert_eq!(locate(&told.ledger, &key, ".").unwrap().path, None);
+    for text in ["/elsewhere/a", "../a", "/repository"] {
+        assert!(locate(&told.ledger, &key, text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn one_path_in_two_roots_is_ambiguous() {
+    use hunkgate::base::{RootId, SessionKey};
+    use hunkgate::ledger::{Event, Ledger, LocateError, Log, Record, RootHeader, RootKind, locate};
+    let told = Chronicle::new(&[]);
+    let (mut ledger, key): (Ledger, SessionKey) = (told.ledger.clone(), SessionKey::new("two"));
+    let mut header = told.ledger.session(&told.key("s")).unwrap().header().unwrap().clone();
+    header.roots.clear();
+    for name in ["one", "two"] {
+        let root = RootId::derive(name.as_bytes());
+        let path = Some(crate::chronicle::path(name));
+        let opened = RootHeader { root: root.clone(), path, kind: RootKind::Plain, dev_ino: (1, 2) };
+        let mut seen = told.ledger.chain(&told.root).unwrap().last().unwrap().clone();
+        seen.changes = crate::chronicle::created("f");
+        for event in [Event::RootOpened(opened), Event::Observed(seen)] {
+            ledger.apply(&Log::Root(root.clone()), &Record { at: hunkgate::base::WallNs(1), event });
+        }
+        header.roots.push((root, format!("/{name}")));
+    }
+    (header.key, header.cwd) = (key.clone(), "/nowhere".to_owned());
+    let event = Event::SessionOpened(header);
+    ledger.apply(&Log::Session(key.clone()), &Record { at: hunkgate::base::WallNs(1), event });
+    assert!(matches!(locate(&ledger, &key, "f"), Err(LocateError::Ambiguous { .. })));
+    assert!(locate(&ledger, &key, "/two/f").is_ok());
+}

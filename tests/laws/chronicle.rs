@@ -514,3 +514,18 @@ pub(crate) fn shown(hunk: &Hunk) -> String {
     }
     line
 }
+
+/// A change that creates a file.
+pub(crate) fn created(file: &str) -> Vec<Change> {
+    let state = FileState { mode: Mode::Regular, blob: blob(b"x"), size: 1, content: Content::Kept };
+    let at = WallNs(START);
+    vec![Change {
+        path: path(file),
+        before: None,
+        after: Some(state),
+        read_at: at,
+        mtime: at,
+        ctime: at,
+        flags: Flags::default(),
+    }]
+}
