@@ -48,8 +48,20 @@ pub(crate) fn ancestors(pid: i32) -> Vec<i32> {
     found
 }
 
-/// Returns our living and dead descendants with the time they started, parents before children.
-pub(crate) fn descendants() -> Vec<(i32, Process)> {
+/// Processes that were ours before there was an agent: a shell may have become us with its jobs running.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Strangers(BTreeSet<(i32, u64)>);
+
+impl Strangers {
+    /// Takes note of the descendants that are there now.
+    pub(crate) fn note() -> Self {
+        Self(descendants(&Self::default()).into_iter().map(|(pid, process)| (pid, process.started)).collect())
+    }
+}
+
+/// Returns our living and dead descendants with the time they started, parents before children, without those that are
+/// `strangers` or descend from one.
+pub(crate) fn descendants(strangers: &Strangers) -> Vec<(i32, Process)> {
     let Ok(ours) = i32::try_from(std::process::id()) else { return Vec::new() };
     let all = everybody();
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
@@ -61,9 +73,10 @@ pub(crate) fn descendants() -> Vec<(i32, Process)> {
     let mut seen = BTreeSet::from([ours]);
     while let Some(parent) = wave.pop() {
         for &child in children.get(&parent).map(Vec::as_slice).unwrap_or_default() {
-            if seen.insert(child) {
+            let Some(&process) = all.get(&child) else { continue };
+            if seen.insert(child) && !strangers.0.contains(&(child, process.started)) {
                 wave.push(child);
-                found.extend(all.get(&child).map(|&process| (child, process)));
+                found.push((child, process));
             }
         }
     }
@@ -81,7 +94,7 @@ fn everybody() -> BTreeMap<i32, Process> {
 /// Reaps the dead children that we adopted as a subreaper, one by one; `but` is left to whoever waits for it.
 pub(crate) fn reap_adopted(but: Option<i32>) {
     let Ok(ours) = i32::try_from(std::process::id()) else { return };
-    for (pid, process) in descendants() {
+    for (pid, process) in descendants(&Strangers::default()) {
         if process.parent == ours && process.zombie && Some(pid) != but {
             reap(pid);
         }
@@ -95,12 +108,13 @@ fn reap(pid: i32) {
 }
 
 /// Ends every descendant that is left, process by process and never by group: the group may be the editor's.
-pub(crate) fn end_descendants() {
+pub(crate) fn end_descendants(strangers: &Strangers) {
     let deadline = std::time::Instant::now() + LIMIT;
     let mut asked: BTreeMap<(i32, u64), std::time::Instant> = BTreeMap::new();
     loop {
         reap_adopted(None);
-        let left: Vec<_> = descendants().into_iter().filter(|(_, process)| !process.zombie).collect();
+        let left: Vec<_> =
+            descendants(strangers).into_iter().filter(|(_, process)| !process.zombie).collect();
         let now = std::time::Instant::now();
         if left.is_empty() || now >= deadline {
             return;

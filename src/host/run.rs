@@ -7,7 +7,7 @@ use crate::host::child::{self, AgentPid, NotStarted, Pipes};
 use crate::host::clock::Clock;
 use crate::host::effects::{Effects, Place};
 use crate::host::event::{Event, Inbox};
-use crate::host::kin;
+use crate::host::kin::{self, Strangers};
 use crate::host::leg::{Source, Writer, start_reader};
 use crate::host::log;
 use crate::host::perform::{Perform, Unrecorded};
@@ -71,6 +71,7 @@ fn relay(
     (proxy, seed): (ProxyId, String),
     start: impl FnOnce(&AgentPid) -> Far,
 ) -> anyhow::Result<i32> {
+    let strangers = Strangers::note();
     let clock = Clock::start();
     let config = Config::of(launch.config.as_ref(), None);
     let voice = Voice::start(duplicate(io::stderr())?)?;
@@ -103,7 +104,7 @@ fn relay(
         Wired { pid, voice, gauges: near.gauges, inbox }.until_reaped(streams)?;
     }
     let code = relay.join().unwrap_or(5);
-    kin::end_descendants();
+    kin::end_descendants(&strangers);
     Ok(code)
 }
 

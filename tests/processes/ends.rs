@@ -73,6 +73,22 @@ fn descendants_that_the_agent_leaves_are_ended() {
 }
 
 #[test]
+fn jobs_of_the_shell_that_became_us_are_left_alone() {
+    let ours = env!("CARGO_BIN_EXE_hunkgate");
+    let script = format!("sleep 1000 >/dev/null 2>&1 </dev/null & echo $!; exec {ours} run -- cat");
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg(script);
+    let mut proxy = crate::proxy::spawn(command, |_| {});
+    let job = proxy.line();
+    proxy.send("up\n");
+    assert_eq!(proxy.line(), "up\n");
+    proxy.close_input();
+    assert_eq!(proxy.finish(), (String::new(), 0));
+    assert!(lives(&job));
+    signal(job.trim().parse().expect("a pid"), "KILL");
+}
+
+#[test]
 fn a_descendant_that_keeps_the_output_open_does_not_keep_us() {
     let mut proxy = scripted("(trap '' TERM HUP; while :; do sleep 1; done) & echo $!; exit 4");
     let orphan = proxy.line();
