@@ -14,9 +14,14 @@
 //! **Laws.**
 //! 1. A reader waits while the opposite writer is full; the relay waits for nobody
 //!    (`processes::relay::a_client_that_stops_reading_costs_bounded_memory`).
-//! 2. The agent and all its descendants end with us, one by one (`processes::ends`).
-//! 3. All that the agent said is forwarded before its end is told (`processes::ends`).
-//! 4. A fault of ours never stops the conversation (`fuse::tests`).
+//! 2. The agent and all its descendants end with us, one by one
+//!    (`processes::ends::descendants_that_the_agent_leaves_are_ended`).
+//! 3. All that the agent said is forwarded before its end is told
+//!    (`processes::ends::all_that_the_agent_said_is_forwarded_before_the_end_even_a_torn_line`).
+//! 4. A fault of ours never stops the conversation
+//!    (`fuse::tests::after_a_trip_everything_passes_but_answers_to_requests_of_ours`).
+//! 5. A revert begins only after its intent is on disk (`relay::tests::a_revert_begins_only_after_its_intent_is_on_disk`).
+//! 6. What an agent started may not decide (`processes::recording::a_command_that_the_agent_runs_may_not_decide`).
 //!
 //! **Uses.** Every room.
 //!
