@@ -1,7 +1,5 @@
 //! Every transcript under `tests/acp_transcripts/` is a test of its own (docs/testing.md).
 
-#![allow(clippy::wildcard_enum_match_arm, reason = "what the virtual world does not know it shows or skips")]
-
 mod support;
 
 use std::fmt;
