@@ -10,7 +10,9 @@ use crate::store::read::{Read, Reading, Taken, placeholder};
 use crate::store::state::open_private;
 use crate::store::table::{File, Node, Table, state_of};
 use crate::store::tracked::Tracked;
-use crate::store::walk::{Found, Gone, Job, Orders, open_top, walk};
+use crate::store::verify::{Circumstances, Verifier};
+use crate::store::walk::{Found, Gone, Job, Orders, open_top, touch, walk};
+use crate::store::watch::{Watcher, is_shared_with_others};
 use crate::store::{Chain, Durability, Root, Settings, StateDir, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -30,6 +32,13 @@ pub struct RootStore {
     outside_rules: Ignores,
     secret: [u8; 32],
     table: Table,
+    watcher: Option<Watcher>,
+    /// The next look walks everything, whatever the watcher says.
+    must_walk: bool,
+    /// Paths to be looked at again, whatever the watcher says.
+    again: BTreeSet<RepoPath>,
+    verifier: Verifier,
+    state: (u64, u64),
     last: Option<Last>,
     /// Whether this process has looked yet.
     looked: bool,
@@ -122,6 +131,11 @@ impl RootStore {
             secret: secret_of(&dir)?,
             settings: settings.clone(),
             table: Table::empty(),
+            watcher: watcher_for(&root.top, settings),
+            must_walk: false,
+            again: BTreeSet::new(),
+            verifier: Verifier::default(),
+            state: std::fs::metadata(state.path()).map_or((0, 0), |meta| (meta.dev(), meta.ino())),
             tracked: Tracked::default(),
             looked: false,
             last: None,
@@ -164,7 +178,23 @@ impl RootStore {
 
     /// Says how the root is observed.
     pub fn observing(&self) -> Observing {
-        Observing::Walk
+        match (&self.watcher, self.table.unwatched().is_empty()) {
+            (None, _) => Observing::Walk,
+            (Some(_), true) => Observing::Watch,
+            (Some(_), false) => Observing::Hybrid,
+        }
+    }
+
+    /// Tells `listener` (from another thread) when something happens beneath the root after it was looked at.
+    pub fn listen(&self, listener: Box<dyn Fn() + Send>) {
+        if let Some(watcher) = &self.watcher {
+            watcher.listen(listener);
+        }
+    }
+
+    /// Counts the changes that the watcher had not told of and a verify walk found.
+    pub fn watch_missed(&self) -> u64 {
+        self.verifier.missed()
     }
 
     /// Returns the chain: records that are no observations are appended through it, without waiting for a walk.
@@ -196,6 +226,7 @@ impl RootStore {
         let errand = Errand { why, clock, proxy, began: clock() };
         let mut brought = Brought::default();
         self.named.extend(named.iter().cloned());
+        self.again.extend(named.iter().cloned());
         let outcome = self.look(&errand, &mut brought).map_err(|error| {
             let gap = Gap { at: errand.began, reason: error.to_string(), why };
             let record = Record { at: clock(), event: Event::Gap(gap.clone()) };
@@ -267,6 +298,10 @@ impl RootStore {
         self.last = Some(Last { no, began: errand.began, tree });
         self.made.extend(observation.made.iter().cloned());
         self.looked = true;
+        self.verifier.count(&observation.changes);
+        if errand.why == Why::TurnEnd {
+            self.verify_in_background();
+        }
         Ok(observation)
     }
 
@@ -290,6 +325,7 @@ impl RootStore {
                 for change in &observation.changes {
                     let after = change.after.map(|state| (state.mode, in_tree(&state)));
                     self.table.set(&change.path, after);
+                    self.again.insert(change.path.clone());
                 }
             }
         }
@@ -310,7 +346,6 @@ impl RootStore {
 
     /// Makes the table stand for the last link of the chain. The user's index is read along.
     fn ready_table(&mut self, why: Why) -> Result<(), StoreError> {
-        self.tracked.refresh(self.user.as_ref());
         if self.looked {
             return Ok(());
         }
@@ -336,8 +371,8 @@ impl RootStore {
         let top = open_top(&self.root.top)?;
         self.check_identity()?;
         let now = wall_now();
-        let orders = Orders { rules: &self.outside_rules, tracked: &self.tracked, named: &self.named, now };
-        let Found { jobs, gone, made, remarks } = walk(&mut self.table, &self.root.top, &orders)?;
+        let suspects = self.verifier.take_suspects();
+        let Found { jobs, gone, made, remarks } = self.find(now, &suspects)?;
         brought.remarks.extend(remarks);
         let read_at = (errand.clock)();
         for gone in gone {
@@ -390,6 +425,57 @@ impl RootStore {
         }
     }
 
+    /// Finds what must be read: what was touched, or everything.
+    fn find(&mut self, now: i64, suspects: &BTreeSet<RepoPath>) -> Result<Found, StoreError> {
+        let activity = self.watcher.as_ref().map(Watcher::take);
+        let mut paths = std::mem::take(&mut self.again);
+        paths.extend(suspects.iter().cloned());
+        let quick = activity.filter(|activity| self.looked && !self.must_walk && !activity.overflow);
+        if quick.is_none() {
+            self.tracked.refresh(self.user.as_ref());
+            self.outside_rules = outside_rules(self.user.as_ref(), &self.root, &self.settings);
+        }
+        let orders = Orders {
+            rules: &self.outside_rules,
+            tracked: &self.tracked,
+            named: &self.named,
+            now,
+            watcher: self.watcher.as_ref(),
+            watch_up_to: self.settings.watch_up_to,
+            state: self.state,
+        };
+        let top = &self.root.top;
+        let found = match &quick {
+            Some(activity) => touch(&mut self.table, top, &orders, activity, &paths),
+            None => walk(&mut self.table, top, &orders),
+        };
+        self.must_walk = found.is_err();
+        let found = found?;
+        // What a call named and is not there yet may come into a directory that is not watched.
+        let absent =
+            paths.into_iter().filter(|path| self.named.contains(path) && self.table.file(path).is_none());
+        self.again.extend(absent);
+        if let Some(watcher) = &self.watcher {
+            self.table.take_released().into_iter().for_each(|watch| watcher.forget(watch));
+        }
+        Ok(found)
+    }
+
+    /// Starts a verify walk in the background, unless one has just been.
+    fn verify_in_background(&mut self) {
+        if self.watcher.is_some() {
+            self.tracked.refresh(self.user.as_ref());
+            let circumstances = Circumstances {
+                top: self.root.top.clone(),
+                rules: self.outside_rules.clone(),
+                tracked: self.tracked.clone(),
+                named: self.named.clone(),
+                state: self.state,
+            };
+            self.verifier.start(&self.table, circumstances);
+        }
+    }
+
     /// Refuses to take another directory for this root.
     fn check_identity(&self) -> Result<(), StoreError> {
         let meta = std::fs::metadata(&self.root.top);
@@ -404,7 +490,7 @@ impl RootStore {
         self.settings.store_cap.is_some_and(|cap| self.objects.bytes_on_disk() >= cap)
     }
 
-    fn note_gone(&self, gone: &Gone, read_at: WallNs, changes: &mut BTreeMap<RepoPath, Change>) {
+    fn note_gone(&mut self, gone: &Gone, read_at: WallNs, changes: &mut BTreeMap<RepoPath, Change>) {
         let change = Change {
             path: gone.path.clone(),
             before: Some(state_of(&gone.file, &self.objects)),
@@ -414,6 +500,7 @@ impl RootStore {
             ctime: WallNs(gone.ctime),
             flags: Flags::default(),
         };
+        self.table.linked.remove(&gone.path);
         changes.insert(gone.path.clone(), change);
     }
 
@@ -487,9 +574,13 @@ impl RootStore {
             blob: taken.in_tree,
             size: Some(taken.state.size),
             content: Some(taken.state.content),
-            key: (!taken.unstable && !taken.key.is_racy(seen.now)).then_some(taken.key),
+            key: Some(taken.key),
+            stale: taken.unstable || taken.key.is_racy(seen.now),
             unreadable: false,
         };
+        if taken.key.links > 1 {
+            self.table.linked.insert(path.clone());
+        }
         let before = self.table.file(path).copied();
         match self.table.locate(path) {
             Some((dir, at)) if before.is_some() => self.table.update(dir, at, file),
@@ -566,7 +657,7 @@ impl RootStore {
         else {
             return;
         };
-        self.table.update(dir, at, File { key: None, unreadable: true, ..before });
+        self.table.update(dir, at, File { stale: true, unreadable: true, ..before });
         if before.unreadable {
             return;
         }
@@ -578,6 +669,7 @@ impl RootStore {
     /// Makes the table stand for the last link again: the look that saw these changes is not a link.
     fn take_back(&mut self, changes: &BTreeMap<RepoPath, Change>) {
         self.objects.forget_staged();
+        self.must_walk = true;
         for change in changes.values().filter(|change| change.after.is_some()) {
             self.table.set(&change.path, None);
         }
@@ -585,13 +677,11 @@ impl RootStore {
             let before = change.before.map(|state| (state.mode, in_tree(&state)));
             self.table.set(&change.path, before);
         }
-        if self.last.is_none() {
-            self.table = Table::empty();
-        }
         if self.looked {
             self.table.forget_keys();
         } else {
             self.table = Table::empty();
+            self.watcher = watcher_for(&self.root.top, &self.settings);
         }
     }
 }
@@ -737,6 +827,14 @@ fn excludes_file(user: Option<&UserRepository>, settings: &Settings) -> Option<P
     }
 }
 
+/// Starts watching, where events can be trusted and watching is wanted.
+fn watcher_for(top: &Path, settings: &Settings) -> Option<Watcher> {
+    if settings.watch_up_to == 0 || is_shared_with_others(open_top(top).ok()?) {
+        return None;
+    }
+    Watcher::start().ok()
+}
+
 /// Reads (or draws) the secret of a root.
 fn secret_of(dir: &Path) -> Result<[u8; 32], StoreError> {
     use std::io::{Read as _, Write as _};
@@ -760,5 +858,7 @@ pub(crate) fn wall_now() -> i64 {
     now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -149,14 +149,10 @@ impl Inner {
     }
 
     fn note(&mut self, record: &Record) {
-        match &record.event {
-            Event::ProxyJoined { proxy, pid } => {
-                self.joined.insert(proxy.clone(), (*pid, record.at));
-            }
-            Event::ProxyLeft { proxy, .. } => {
-                self.joined.remove(proxy);
-            }
-            _ => {}
+        if let Event::ProxyJoined { proxy, pid } = &record.event {
+            self.joined.insert(proxy.clone(), (*pid, record.at));
+        } else if let Event::ProxyLeft { proxy, .. } = &record.event {
+            self.joined.remove(proxy);
         }
     }
 }

@@ -35,7 +35,10 @@ mod state;
 mod swap;
 mod table;
 mod tracked;
+mod verify;
 mod walk;
+#[cfg_attr(not(target_os = "linux"), path = "unwatched.rs")]
+mod watch;
 
 pub use capture::{Observed, Observing, OpenReport, RootStore};
 pub use chain::Chain;

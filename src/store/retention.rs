@@ -122,14 +122,12 @@ impl StateDir {
         let replay = self.read_session(key).ok()?;
         let mut roots: Option<BTreeSet<RootId>> = None;
         for record in replay.records {
-            match record.event {
-                Event::SessionOpened(header) => {
-                    roots.get_or_insert_default().extend(header.roots.into_iter().map(|(root, _)| root));
-                }
-                Event::BaseTaken { root, .. } | Event::Rebased { root, .. } => {
-                    roots.as_mut().map(|roots| roots.insert(root));
-                }
-                _ => {}
+            if let Event::SessionOpened(header) = record.event {
+                roots.get_or_insert_default().extend(header.roots.into_iter().map(|(root, _)| root));
+            } else if let Event::BaseTaken { root, .. } | Event::Rebased { root, .. } = record.event
+                && let Some(roots) = &mut roots
+            {
+                roots.insert(root);
             }
         }
         roots
@@ -138,20 +136,15 @@ impl StateDir {
     fn kept_root(&self, root: RootId) -> KeptRoot {
         let dir = self.root_dir(&root);
         let pinned = Pins::of(&dir).map(|pins| pins.sessions()).unwrap_or_default();
-        let watched =
-            read_journal(&dir.join("chain.jsonl"), &Log::Root(root.clone())).map_or(true, |replay| {
-                let mut joined = BTreeMap::new();
-                for record in replay.records {
-                    match record.event {
-                        Event::ProxyJoined { proxy, pid } => drop(joined.insert(proxy, (pid, record.at))),
-                        Event::ProxyLeft { proxy, .. } => drop(joined.remove(&proxy)),
-                        _ => {}
-                    }
-                }
-                joined.values().any(|(pid, since)| is_alive(*pid, *since))
-            });
+        let chain = read_journal(&dir.join("chain.jsonl"), &Log::Root(root.clone()));
+        let watched = chain.map_or(true, |replay| replay.records.iter().any(is_living_proxy));
         KeptRoot { root, pinned, watched }
     }
+}
+
+/// A proxy that left and still lives counts as well: its root is kept a little longer than needed.
+fn is_living_proxy(record: &crate::ledger::Record) -> bool {
+    matches!(&record.event, Event::ProxyJoined { pid, .. } if is_alive(*pid, record.at))
 }
 
 fn bytes_beneath(dir: &std::path::Path) -> u64 {

@@ -14,6 +14,8 @@ pub struct Settings {
     pub withheld: Patterns,
     /// Bytes of a file above which its content is not kept.
     pub keep_up_to: u64,
+    /// Directories that are watched at most; zero walks everything each time.
+    pub watch_up_to: usize,
     /// Files that a directory without a repository may hold.
     pub plain_files: u64,
     /// Bytes that they may hold together, those that are too big to keep aside.
@@ -39,6 +41,7 @@ impl Default for Settings {
             config_home: None,
             withheld: Patterns::default(),
             keep_up_to: 50 * 1024 * 1024,
+            watch_up_to: usize::MAX,
             plain_files: 100_000,
             plain_bytes: 2 * 1024 * 1024 * 1024,
             store_cap: None,

@@ -4,7 +4,9 @@ use crate::base::{BlobId, RepoPath, TreeId};
 use crate::ledger::{Content, FileState, Mode};
 use crate::store::ignores::Ignores;
 use crate::store::objects::Objects;
+use crate::store::watch::WatchId;
 use rustix::fs::Stat;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A directory of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,6 +20,7 @@ pub(crate) struct Key {
     pub(crate) size: u64,
     pub(crate) ino: u64,
     pub(crate) mode: u32,
+    pub(crate) links: u64,
 }
 
 impl Key {
@@ -28,6 +31,7 @@ impl Key {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             ino: stat.st_ino,
             mode: stat.st_mode,
+            links: stat.st_nlink.into(),
         }
     }
 
@@ -56,8 +60,10 @@ pub(crate) struct File {
     pub(crate) size: Option<u64>,
     /// `None` until the bytes were seen by this process.
     pub(crate) content: Option<Content>,
-    /// `None` when the file must be read again whatever its stat says.
+    /// `None` until this process looked at it.
     pub(crate) key: Option<Key>,
+    /// It must be read again whatever its stat says.
+    pub(crate) stale: bool,
     /// It could not be read at the last look.
     pub(crate) unreadable: bool,
 }
@@ -100,6 +106,11 @@ pub(crate) struct Dir {
     /// `None` when its names must be listed again.
     pub(crate) key: Option<Key>,
     pub(crate) rules: Option<DirRules>,
+    /// It lies in an ignored directory: newcomers are ignored whatever the rules say.
+    pub(crate) covered: bool,
+    /// Device and inode when it was last visited: what it is, whatever its name.
+    pub(crate) dev_ino: Option<(u64, u64)>,
+    watch: Option<WatchId>,
 }
 
 impl Dir {
@@ -111,7 +122,18 @@ impl Dir {
             entries: Vec::new(),
             key: None,
             rules: None,
+            covered: false,
+            dev_ino: None,
+            watch: None,
         }
+    }
+
+    pub(crate) fn parent(&self) -> Option<DirId> {
+        self.parent
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch.is_some()
     }
 
     pub(crate) fn position(&self, name: &[u8]) -> Result<usize, usize> {
@@ -124,6 +146,13 @@ impl Dir {
 pub(crate) struct Table {
     dirs: Vec<Option<Dir>>,
     free: Vec<DirId>,
+    watches: BTreeMap<WatchId, DirId>,
+    /// Directories that should be watched and are not.
+    unwatched: BTreeSet<DirId>,
+    /// Watches that no directory of the table needs any more.
+    released: Vec<WatchId>,
+    /// Files with more names than one: a write through another name raises no event here.
+    pub(crate) linked: BTreeSet<RepoPath>,
 }
 
 impl Table {
@@ -131,7 +160,14 @@ impl Table {
 
     /// A root of which nothing is known.
     pub(crate) fn empty() -> Self {
-        Self { dirs: vec![Some(Dir::new(None, b""))], free: Vec::new() }
+        Self {
+            dirs: vec![Some(Dir::new(None, b""))],
+            free: Vec::new(),
+            watches: BTreeMap::new(),
+            unwatched: BTreeSet::new(),
+            released: Vec::new(),
+            linked: BTreeSet::new(),
+        }
     }
 
     /// Rebuilds the table from a tree of the store; every file must be read again. `None` when a tree is missing.
@@ -145,7 +181,15 @@ impl Table {
                     todo.push((child, TreeId(entry.id)));
                 } else if let Some(mode) = mode_of(entry.mode) {
                     let blob = BlobId(entry.id);
-                    let file = File { mode, blob, size: None, content: None, key: None, unreadable: false };
+                    let file = File {
+                        mode,
+                        blob,
+                        size: None,
+                        content: None,
+                        key: None,
+                        stale: true,
+                        unreadable: false,
+                    };
                     table.put(dir, &entry.name, Node::File(file));
                 }
             }
@@ -238,6 +282,13 @@ impl Table {
                 Node::Dir(id) => {
                     let Some(dir) = self.dirs[id.0 as usize].take() else { continue };
                     self.free.push(id);
+                    self.unwatched.remove(&id);
+                    if let Some(watch) = dir.watch
+                        && self.watches.get(&watch) == Some(&id)
+                    {
+                        self.watches.remove(&watch);
+                        self.released.push(watch);
+                    }
                     for entry in dir.entries {
                         let mut below = path.clone();
                         below.push(b'/');
@@ -300,7 +351,8 @@ impl Table {
             Some((mode, blob)) => {
                 let dir = self.make_parents(path);
                 self.dir_mut(dir).key = None;
-                let file = File { mode, blob, size: None, content: None, key: None, unreadable: false };
+                let file =
+                    File { mode, blob, size: None, content: None, key: None, stale: true, unreadable: false };
                 self.put(dir, path.name(), Node::File(file));
             }
             None => {
@@ -312,16 +364,103 @@ impl Table {
         }
     }
 
+    // ── watches ──
+
+    /// Notes that a directory is watched. The kernel has one watch per directory: another place of the same one, which
+    /// moved or is mounted twice, is watched no longer.
+    pub(crate) fn watched(&mut self, id: DirId, watch: WatchId) {
+        self.unwatched.remove(&id);
+        if let Some(other) = self.watches.insert(watch, id).filter(|other| *other != id) {
+            self.dir_mut(other).watch = None;
+            self.unwatched.insert(other);
+        }
+        self.dir_mut(id).watch = Some(watch);
+    }
+
+    /// Notes that a directory cannot be watched: it is walked each time.
+    pub(crate) fn not_watched(&mut self, id: DirId) {
+        self.unwatched.insert(id);
+    }
+
+    /// Notes that another directory stands at this place: what was known of the listing says nothing.
+    pub(crate) fn replaced(&mut self, id: DirId, dev_ino: (u64, u64)) {
+        let dir = self.dir_mut(id);
+        dir.key = None;
+        dir.rules = None;
+        dir.dev_ino = Some(dev_ino);
+        if let Some(watch) = dir.watch.take()
+            && self.watches.get(&watch) == Some(&id)
+        {
+            self.watches.remove(&watch);
+            self.released.push(watch);
+        }
+    }
+
+    /// Notes that the kernel dropped a watch.
+    pub(crate) fn unwatch(&mut self, watch: WatchId) {
+        if let Some(id) = self.watches.remove(&watch) {
+            self.dir_mut(id).watch = None;
+            self.unwatched.insert(id);
+        }
+    }
+
+    pub(crate) fn by_watch(&self, watch: WatchId) -> Option<DirId> {
+        self.watches.get(&watch).copied()
+    }
+
+    /// Returns the directories that are walked each time.
+    pub(crate) fn unwatched(&self) -> Vec<DirId> {
+        self.unwatched.iter().copied().collect()
+    }
+
+    /// Says whether an id still names a directory.
+    pub(crate) fn has(&self, id: DirId) -> bool {
+        self.dirs.get(id.0 as usize).is_some_and(Option::is_some)
+    }
+
+    /// Returns the watches that no directory needs any more: but not those that another place of the same directory
+    /// has taken over since.
+    pub(crate) fn take_released(&mut self) -> Vec<WatchId> {
+        let mut released = std::mem::take(&mut self.released);
+        released.retain(|watch| !self.watches.contains_key(watch));
+        released
+    }
+
+    pub(crate) fn watches(&self) -> usize {
+        self.watches.len()
+    }
+
     /// Forgets under which stat keys everything was read.
     pub(crate) fn forget_keys(&mut self) {
         for dir in self.dirs.iter_mut().flatten() {
             dir.key = None;
             for entry in &mut dir.entries {
                 if let Node::File(file) = &mut entry.node {
-                    file.key = None;
+                    file.stale = true;
                 }
             }
         }
+    }
+
+    /// Returns the paths under which the table holds some inodes.
+    pub(crate) fn names_of(&self, inodes: &BTreeSet<u64>) -> Vec<RepoPath> {
+        let mut names = Vec::new();
+        for (index, dir) in self.dirs.iter().enumerate() {
+            for entry in dir.iter().flat_map(|dir| &dir.entries) {
+                if let Node::File(File { key: Some(key), .. }) = &entry.node
+                    && inodes.contains(&key.ino)
+                    && let Ok(index) = u32::try_from(index)
+                {
+                    let mut path = self.path_of(DirId(index));
+                    if !path.is_empty() {
+                        path.push(b'/');
+                    }
+                    path.extend_from_slice(&entry.name);
+                    names.extend(RepoPath::new(path));
+                }
+            }
+        }
+        names
     }
 
     /// Says whether any file stands beneath a directory.

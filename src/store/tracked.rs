@@ -6,11 +6,12 @@ use crate::store::objects::{IndexEntry, UserRepository};
 use crate::store::table::{Key, mode_of};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// A snapshot of the user's index. Read-only, taken again when the file changed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tracked {
-    entries: Vec<IndexEntry>,
+    entries: Arc<[IndexEntry]>,
     stamp: Option<Stamp>,
 }
 
@@ -29,7 +30,7 @@ impl Tracked {
         if stamp.is_some() && stamp == self.stamp {
             return;
         }
-        *self = Self { entries: user.index(), stamp };
+        *self = Self { entries: user.index().into(), stamp };
     }
 
     /// Says whether a path is tracked.

@@ -3,8 +3,10 @@
 use crate::base::RepoPath;
 use crate::store::StoreError;
 use crate::store::ignores::{Ignores, Rule};
+use crate::store::read::open_directory;
 use crate::store::table::{DirId, DirRules, File, Key, Node, Table};
 use crate::store::tracked::Tracked;
+use crate::store::watch::{Activity, Unwatched, Watcher, is_shared_with_others};
 use rustix::fs::{AtFlags, Dir as Listing, FileType, Mode as FsMode, OFlags, Stat, fstat, openat, statat};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -29,6 +31,12 @@ pub(crate) struct Orders<'a> {
     pub(crate) named: &'a BTreeSet<RepoPath>,
     /// The file system's clock at the start, in nanoseconds.
     pub(crate) now: i64,
+    /// Watches each directory before it is listed.
+    pub(crate) watcher: Option<&'a Watcher>,
+    /// How many directories may be watched.
+    pub(crate) watch_up_to: usize,
+    /// Device and inode of our own state directory, which is no content wherever it lies.
+    pub(crate) state: (u64, u64),
 }
 
 /// What a walk found.
@@ -67,9 +75,42 @@ pub(crate) struct Gone {
 /// Walks the whole root. Fails only where nothing can be said at all: the top cannot be read.
 pub(crate) fn walk(table: &mut Table, top: &Path, orders: &Orders<'_>) -> Result<Found, StoreError> {
     let fd = open_top(top)?;
-    let mut walk = Walk { table, orders, found: Found::default() };
-    let here = Here { id: Table::TOP, path: Vec::new(), depth: 0, covered: false, unhidden: false };
+    let mut walk = Walk { table, orders, found: Found::default(), inodes: BTreeSet::new() };
+    let here = Here { deep: true, ..Here::top() };
     walk.visit(&here, &fd, orders.rules).map_err(|error| StoreError::io("list", top, error))?;
+    Ok(walk.found)
+}
+
+/// Looks only at what was touched, at some paths, and at what is not watched.
+pub(crate) fn touch(
+    table: &mut Table,
+    top: &Path,
+    orders: &Orders<'_>,
+    activity: &Activity,
+    paths: &BTreeSet<RepoPath>,
+) -> Result<Found, StoreError> {
+    let fd = open_top(top)?;
+    let mut walk = Walk { table, orders, found: Found::default(), inodes: BTreeSet::new() };
+    for (watch, names) in &activity.touched {
+        if let Some(id) = walk.table.by_watch(*watch) {
+            names.iter().for_each(|name| walk.forget_key(id, name));
+            walk.touch(&fd, id, Some(names));
+        }
+    }
+    for path in paths {
+        let (id, name) = walk.nearest(path);
+        walk.forget_key(id, &name);
+        walk.touch(&fd, id, Some(&BTreeSet::from([name])));
+    }
+    walk.other_names(&fd);
+    for watch in &activity.dropped {
+        walk.table.unwatch(*watch);
+    }
+    for id in walk.table.unwatched() {
+        if walk.table.has(id) {
+            walk.touch(&fd, id, None);
+        }
+    }
     Ok(walk.found)
 }
 
@@ -84,6 +125,8 @@ struct Walk<'a> {
     table: &'a mut Table,
     orders: &'a Orders<'a>,
     found: Found,
+    /// Files with several names that were met.
+    inodes: BTreeSet<u64>,
 }
 
 /// The directory that is being visited.
@@ -95,9 +138,15 @@ struct Here {
     covered: bool,
     /// Its newcomers may have stood there unseen.
     unhidden: bool,
+    /// Directories that are known are entered, too.
+    deep: bool,
 }
 
 impl Here {
+    fn top() -> Self {
+        Self { id: Table::TOP, path: Vec::new(), depth: 0, covered: false, unhidden: false, deep: false }
+    }
+
     fn child(&self, name: &[u8]) -> Vec<u8> {
         let mut path = Vec::with_capacity(self.path.len() + 1 + name.len());
         path.extend_from_slice(&self.path);
@@ -110,9 +159,110 @@ impl Here {
 }
 
 impl Walk<'_> {
+    /// Looks at some names of a directory, or at all of them when it is not known which were touched.
+    fn touch(&mut self, top: &OwnedFd, id: DirId, names: Option<&BTreeSet<Vec<u8>>>) {
+        let path = self.table.path_of(id);
+        let opened = match RepoPath::new(path.clone()) {
+            Ok(path) => open_directory(top.as_fd(), &path),
+            Err(_) => rustix::io::fcntl_dupfd_cloexec(top, 0).map_err(Into::into),
+        };
+        let Some((fd, stat)) = opened.ok().and_then(|fd| fstat(&fd).ok().map(|stat| (fd, stat))) else {
+            return;
+        };
+        let dir = self.table.dir(id);
+        if dir.dev_ino.is_some_and(|known| known != identity(&stat)) {
+            // Another directory stands there: the one that holds it was touched as well.
+            return;
+        }
+        let depth = path.iter().filter(|byte| **byte == b'/').count() + 1;
+        let rules = dir.rules.as_ref().map(|rules| rules.in_force.clone());
+        let here = Here { id, path, depth, covered: dir.covered, unhidden: false, deep: false };
+        match (names, rules) {
+            (Some(names), Some(rules)) if !names.contains(b".gitignore".as_slice()) => {
+                let look = Look { rules: &rules, key: &Key::of(&stat) };
+                self.table.dir_mut(id).key = None;
+                for name in names.iter().filter(|name| !is_never_content(name)) {
+                    self.entry(&here, &fd, name, &look);
+                }
+            }
+            (names, _) => {
+                let here = Here { deep: names.is_some(), ..here };
+                let above = self.rules_above(id);
+                self.table.dir_mut(id).key = None;
+                if let Err(error) = self.visit(&here, &fd, &above) {
+                    self.remark(&here.path, &error.to_string());
+                }
+            }
+        }
+    }
+
+    /// A file that was touched is read again whatever its stat says.
+    fn forget_key(&mut self, id: DirId, name: &[u8]) {
+        let dir = self.table.dir_mut(id);
+        if let Ok(at) = dir.position(name)
+            && let Node::File(file) = &mut dir.entries[at].node
+        {
+            file.stale = true;
+        }
+    }
+
+    /// Looks at the other names of files that have several: a write through one raises no event at the others.
+    fn other_names(&mut self, top: &OwnedFd) {
+        if !self.inodes.is_empty() {
+            let names = self.table.names_of(&self.inodes);
+            self.table.linked.extend(names);
+        }
+        for path in self.table.linked.clone() {
+            let (id, name) = self.nearest(&path);
+            self.touch(top, id, Some(&BTreeSet::from([name])));
+        }
+    }
+
+    fn rules_above(&self, id: DirId) -> Ignores {
+        let parent = self.table.dir(id).parent();
+        let rules = parent.and_then(|parent| self.table.dir(parent).rules.as_ref());
+        rules.map_or_else(|| self.orders.rules.clone(), |rules| rules.in_force.clone())
+    }
+
+    /// Returns the deepest directory on the way to a path that the table holds, and the name to look at in it.
+    fn nearest(&self, path: &RepoPath) -> (DirId, Vec<u8>) {
+        let mut at = Table::TOP;
+        let mut parts = path.as_bytes().split(|&byte| byte == b'/').peekable();
+        while let Some(part) = parts.next() {
+            let child = self.table.dir(at).position(part).map(|index| self.table.dir(at).entries[index].node);
+            match child {
+                Ok(Node::Dir(id)) if parts.peek().is_some() => at = id,
+                Ok(_) | Err(_) => return (at, part.to_vec()),
+            }
+        }
+        (at, path.name().to_vec())
+    }
+
+    /// Watches a directory before it is listed.
+    fn watch(&mut self, id: DirId, fd: &OwnedFd, stat: &Stat) {
+        let is = identity(stat);
+        if self.table.dir(id).dev_ino != Some(is) {
+            self.table.replaced(id, is);
+        }
+        let Some(watcher) = self.orders.watcher else { return };
+        if self.table.dir(id).is_watched() {
+            return;
+        }
+        let far = self.table.dir(Table::TOP).dev_ino.is_some_and(|(device, _)| device != is.0);
+        if self.table.watches() >= self.orders.watch_up_to || (far && is_shared_with_others(fd)) {
+            return self.table.not_watched(id);
+        }
+        match watcher.watch(fd) {
+            Ok(watch) => self.table.watched(id, watch),
+            Err(Unwatched::Full | Unwatched::Refused) => self.table.not_watched(id),
+        }
+    }
+
     fn visit(&mut self, here: &Here, fd: &OwnedFd, above: &Ignores) -> std::io::Result<()> {
         let stat = fstat(fd)?;
+        self.watch(here.id, fd, &stat);
         let key = Key::of(&stat);
+        self.table.dir_mut(here.id).covered = here.covered;
         let known = self.table.dir(here.id).key == Some(key);
         let listed = if known { self.known_names(here.id) } else { list(fd)? };
         let old_digest = self.table.dir(here.id).rules.as_ref().map(|rules| rules.in_force.digest());
@@ -124,6 +274,8 @@ impl Walk<'_> {
             depth: here.depth,
             covered: here.covered,
             unhidden: here.unhidden || changed,
+            // Rules that changed change what is below.
+            deep: here.deep || changed,
         };
         // New rules may show names that were hidden: they are not among the known ones.
         let listed = if changed && known { list(fd)? } else { listed };
@@ -168,7 +320,7 @@ impl Walk<'_> {
             }
         };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => self.directory(here, fd, name, look),
+            FileType::Directory => self.directory(here, (fd, &stat), name, look),
             FileType::RegularFile | FileType::Symlink => self.file(here, name, &stat, look),
             FileType::Fifo
             | FileType::Socket
@@ -181,10 +333,11 @@ impl Walk<'_> {
     fn file(&mut self, here: &Here, name: &[u8], stat: &Stat, look: &Look<'_>) {
         let key = Key::of(stat);
         let path = here.child(name);
+        self.note_links(&path, &key);
         let known = match self.table.dir(here.id).position(name) {
             Err(_) => false,
             Ok(at) => match &self.table.dir(here.id).entries[at].node {
-                Node::File(file) if file.key == Some(key) => return,
+                Node::File(file) if file.key == Some(key) && !file.stale => return,
                 Node::File(_) => true,
                 Node::Dir(_) => {
                     self.gone(here.id, name, look.key);
@@ -202,7 +355,19 @@ impl Walk<'_> {
         self.found.jobs.push(Job { path, key, ignored, unhidden });
     }
 
-    fn directory(&mut self, here: &Here, fd: &OwnedFd, name: &[u8], look: &Look<'_>) {
+    fn note_links(&mut self, path: &[u8], key: &Key) {
+        let Ok(path) = RepoPath::new(path) else { return };
+        if key.links == 1 {
+            self.table.linked.remove(&path);
+        } else if !self.table.linked.contains(&path) {
+            self.inodes.insert(key.ino);
+        }
+    }
+
+    fn directory(&mut self, here: &Here, (fd, stat): (&OwnedFd, &Stat), name: &[u8], look: &Look<'_>) {
+        if identity(stat) == self.orders.state {
+            return;
+        }
         let path = here.child(name);
         let ignored = here.covered || look.rules.judge(&path, true) == Rule::Ignored;
         let known =
@@ -218,6 +383,10 @@ impl Walk<'_> {
             if known.is_some() {
                 self.gone(here.id, name, look.key);
             }
+            return;
+        }
+        let is_known = known.is_some_and(|id| self.table.dir(id).dev_ino == Some(identity(stat)));
+        if is_known && !here.deep && !self.is_named_beneath(&path) {
             return;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -237,7 +406,8 @@ impl Walk<'_> {
             self.found.made.push(path);
         }
         let unhidden = fresh && here.unhidden;
-        let below = Here { id, path, depth: here.depth + 1, covered: ignored, unhidden };
+        let deep = here.deep || !is_known;
+        let below = Here { id, path, depth: here.depth + 1, covered: ignored, unhidden, deep };
         if let Err(error) = self.visit(&below, &child, look.rules) {
             self.remark(&below.path, &error.to_string());
         }
@@ -247,8 +417,15 @@ impl Walk<'_> {
     fn wanted_beneath(&self, known: Option<DirId>, path: &[u8]) -> bool {
         known.is_some_and(|id| self.table.holds_files(id))
             || self.orders.tracked.holds_beneath(path)
-            || RepoPath::new(path)
-                .is_ok_and(|dir| self.orders.named.iter().any(|named| named.is_beneath(&dir)))
+            || self.is_named_beneath(path)
+    }
+
+    /// Says whether a call named something beneath a directory that the table does not hold.
+    fn is_named_beneath(&self, path: &[u8]) -> bool {
+        let Ok(dir) = RepoPath::new(path) else { return false };
+        let mut after =
+            self.orders.named.range(dir.clone()..).take_while(|named| named.as_bytes().starts_with(path));
+        after.any(|named| named.is_beneath(&dir) && self.table.file(named).is_none())
     }
 
     fn remark(&mut self, path: &[u8], why: &str) {
@@ -288,6 +465,10 @@ impl Walk<'_> {
         self.table.dir_mut(here.id).rules = Some(rules);
         in_force
     }
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }
 
 /// What the visit of one directory hands to each of its entries.
