@@ -31,6 +31,8 @@ pub struct Config {
     pub withhold: BTreeSet<String>,
     /// Our own log.
     pub log: Log,
+    /// The rules of the policy, as they were written; a project's never allow.
+    pub rules: Vec<RuleText>,
     /// What was accepted and has no effect, or was ignored: one sentence each, for status and stderr.
     pub warnings: Vec<String>,
 }
@@ -128,6 +130,61 @@ pub struct Log {
     pub file: Option<String>,
 }
 
+/// A rule of `[permissions]` or `[[rule]]`, as it was written; `policy` gives it its meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    /// The file.
+    pub file: String,
+    /// 1-based.
+    pub line: usize,
+    /// Its name in verdicts.
+    pub id: String,
+    /// What it decides.
+    pub decision: Decision,
+    /// What it is about: a tool, or a tool with its pattern as in `Bash(git status:*)`.
+    pub tool: String,
+    /// Which of the tool's uses.
+    pub by: RuleBy,
+    /// The modes in which it counts; all when empty.
+    pub modes: BTreeSet<Mode>,
+    /// Why, for people and for the agent.
+    pub reason: Option<String>,
+    /// Whether an allowed command may redirect into files.
+    pub redirects: bool,
+    /// Variables that an allowed command may assign.
+    pub env: BTreeSet<String>,
+    /// Commands or paths that it must match.
+    pub matches: Vec<String>,
+    /// Commands or paths that it must not match.
+    pub not_matches: Vec<String>,
+}
+
+/// How a rule says which uses of a tool it is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuleBy {
+    /// All of them, or what is spelled behind the tool.
+    Tool,
+    /// Words at the beginning, each with its alternatives.
+    Prefix(Vec<Vec<String>>),
+    /// A command with `*`.
+    Command(String),
+    /// A regular expression over the command.
+    Regex(String),
+    /// A pattern of paths.
+    Path(String),
+}
+
+/// What a rule decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Decision {
+    /// It needs no question.
+    Allow,
+    /// A person is asked.
+    Ask,
+    /// It is refused.
+    Deny,
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -146,6 +203,7 @@ impl Default for Config {
             store: Store { max_size: 10 << 30, keep_days: None },
             withhold: BTreeSet::new(),
             log: Log { level: "warn".to_owned(), file: None },
+            rules: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -216,7 +274,23 @@ const KEYS: &[Key] = &[
 ];
 
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
-const LATER_SECTIONS: &[&str] = &["permissions", "rule", "assessor", "observe", "reviews", "web", "mcp"];
+const LATER_SECTIONS: &[&str] = &["assessor", "observe", "reviews", "web", "mcp"];
+
+/// The sections of the policy. Requests are not judged by them yet; `hunkgate policy` reads them.
+const POLICY_SECTIONS: &[&str] = &["permissions", "rule"];
+
+/// The words for decisions, also those that other tools use.
+const DECISIONS: &[(&str, Decision)] = &[
+    ("allow", Decision::Allow),
+    ("ask", Decision::Ask),
+    ("deny", Decision::Deny),
+    ("prompt", Decision::Ask),
+    ("ask_user", Decision::Ask),
+    ("confirm", Decision::Ask),
+    ("forbidden", Decision::Deny),
+];
+
+const MODES: [(&str, Mode); 3] = [("plan", Mode::Plan), ("normal", Mode::Normal), ("auto", Mode::Auto)];
 
 /// Why a configuration cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -239,6 +313,7 @@ pub struct Written {
     settings: Vec<Setting>,
     modes: Vec<ModeSetting>,
     sections: Vec<(&'static str, usize)>,
+    rules: Vec<RuleText>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -315,8 +390,20 @@ impl Config {
         for row in &written.modes {
             self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
         }
+        self.sections(written);
+        self.rules.extend(written.rules.iter().cloned());
+    }
+
+    fn sections(&mut self, written: &Written) {
         for (section, line) in &written.sections {
-            self.warn(written.no_effect(&format!("[{section}]"), *line));
+            if POLICY_SECTIONS.contains(section) {
+                let file = &written.file;
+                self.warn(format!(
+                    "{file}:{line}: [{section}] is read by `hunkgate policy`; requests are not judged yet"
+                ));
+            } else {
+                self.warn(written.no_effect(&format!("[{section}]"), *line));
+            }
         }
     }
 
@@ -338,8 +425,13 @@ impl Config {
                 self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
             }
         }
-        for (section, line) in &written.sections {
-            self.warn(written.no_effect(&format!("[{section}]"), *line));
+        self.sections(written);
+        for rule in &written.rules {
+            if rule.decision == Decision::Allow {
+                self.warn(written.ignored(&rule.id, rule.line));
+            } else {
+                self.rules.push(rule.clone());
+            }
         }
     }
 
@@ -407,8 +499,13 @@ impl Written {
             let at = error.span().map_or(0, |span| span.start);
             reader.error(at, error.message().to_owned(), None)
         })?;
-        let mut written =
-            Self { file: file.to_owned(), settings: Vec::new(), modes: Vec::new(), sections: Vec::new() };
+        let mut written = Self {
+            file: file.to_owned(),
+            settings: Vec::new(),
+            modes: Vec::new(),
+            sections: Vec::new(),
+            rules: Vec::new(),
+        };
         reader.table("", document.get_ref(), &mut written)?;
         Ok(written)
     }
@@ -453,9 +550,14 @@ impl Reader<'_> {
             } else {
                 format!("{prefix}.{}", name.get_ref())
             };
-            let later = LATER_SECTIONS.iter().find(|section| prefix.is_empty() && **section == path);
-            if let Some(section) = later {
+            let mut sections = LATER_SECTIONS.iter().chain(POLICY_SECTIONS);
+            if let Some(section) = sections.find(|section| prefix.is_empty() && **section == path) {
                 written.sections.push((section, self.line(at)));
+                match *section {
+                    "permissions" => self.permissions(value.get_ref(), at, written)?,
+                    "rule" => self.rules(value.get_ref(), at, written)?,
+                    _ => {}
+                }
             } else if path == "modes" {
                 self.modes(value.get_ref(), at, written)?;
             } else if let Some(key) = KEYS.iter().find(|key| key.name == path) {
@@ -478,8 +580,7 @@ impl Reader<'_> {
                 rows.get_ref().as_table().ok_or_else(|| self.wrong(at, "modes", "a table per agent"))?;
             for (id, mode) in rows {
                 let at = id.span().start;
-                let words = [("plan", Mode::Plan), ("normal", Mode::Normal), ("auto", Mode::Auto)];
-                let mode = self.word(id.get_ref(), at, mode.get_ref(), &words)?;
+                let mode = self.word(id.get_ref(), at, mode.get_ref(), &MODES)?;
                 written.modes.push(ModeSetting {
                     agent: agent.get_ref().to_string(),
                     id: id.get_ref().to_string(),
@@ -489,6 +590,126 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// `[permissions]`: decision → tools with their patterns.
+    fn permissions(self, table: &DeValue<'_>, at: usize, written: &mut Written) -> Result<(), ConfigError> {
+        let table = table
+            .as_table()
+            .ok_or_else(|| self.wrong(at, "permissions", "a table of allow, ask and deny"))?;
+        for (word, tools) in table {
+            let at = word.span().start;
+            let found = DECISIONS.iter().find(|(known, _)| known == word.get_ref());
+            let (_, decision) =
+                found.ok_or_else(|| self.unknown(at, &format!("permissions.{}", word.get_ref())))?;
+            let wrong = || self.wrong(at, word.get_ref(), "a list of strings such as \"Bash(git status:*)\"");
+            for tool in tools.get_ref().as_array().ok_or_else(wrong)? {
+                let text = tool.get_ref().as_str().ok_or_else(wrong)?;
+                written.rules.push(RuleText {
+                    file: self.file.to_owned(),
+                    line: self.line(tool.span().start),
+                    id: format!("{} {text}", word.get_ref()),
+                    decision: *decision,
+                    tool: text.to_owned(),
+                    by: RuleBy::Tool,
+                    modes: BTreeSet::new(),
+                    reason: None,
+                    redirects: false,
+                    env: BTreeSet::new(),
+                    matches: Vec::new(),
+                    not_matches: Vec::new(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// `[[rule]]`.
+    fn rules(self, tables: &DeValue<'_>, at: usize, written: &mut Written) -> Result<(), ConfigError> {
+        let tables = tables.as_array().ok_or_else(|| self.wrong(at, "rule", "written as [[rule]]"))?;
+        for (number, table) in tables.iter().enumerate() {
+            let at = table.span().start;
+            let fields =
+                table.get_ref().as_table().ok_or_else(|| self.wrong(at, "rule", "written as [[rule]]"))?;
+            let rule = self.rule(fields, number + 1, at)?;
+            written.rules.push(rule);
+        }
+        Ok(())
+    }
+
+    fn rule(self, fields: &DeTable<'_>, number: usize, at: usize) -> Result<RuleText, ConfigError> {
+        let mut decision = None;
+        let mut rule = RuleText {
+            file: self.file.to_owned(),
+            line: self.line(at),
+            id: format!("rule {number}"),
+            decision: Decision::Deny,
+            tool: "shell".to_owned(),
+            by: RuleBy::Tool,
+            modes: BTreeSet::new(),
+            reason: None,
+            redirects: false,
+            env: BTreeSet::new(),
+            matches: Vec::new(),
+            not_matches: Vec::new(),
+        };
+        for (name, value) in fields {
+            let (at, value, text) = (name.span().start, value.get_ref(), name.get_ref().as_ref());
+            let string = || self.string(text, at, value).map(str::to_owned);
+            match text {
+                "id" => rule.id = string()?,
+                "tool" => rule.tool = string()?,
+                "decision" => decision = Some(self.word(text, at, value, DECISIONS)?),
+                "reason" => rule.reason = Some(string()?),
+                "prefix" => rule.by = RuleBy::Prefix(self.prefix(at, value)?),
+                "command" => rule.by = RuleBy::Command(string()?),
+                "regex" => rule.by = RuleBy::Regex(string()?),
+                "path" => rule.by = RuleBy::Path(string()?),
+                "redirects" => {
+                    rule.redirects = value.as_bool().ok_or_else(|| self.wrong(at, text, "true or false"))?
+                }
+                "env" => rule.env = self.strings(text, at, value)?,
+                "match" => rule.matches = self.strings(text, at, value)?.into_iter().collect(),
+                "not_match" => rule.not_matches = self.strings(text, at, value)?.into_iter().collect(),
+                "modes" => {
+                    for word in self.strings(text, at, value)? {
+                        let mode = MODES.iter().find(|(known, _)| *known == word);
+                        rule.modes.insert(
+                            mode.ok_or_else(|| {
+                                self.wrong(at, text, "a list of \"plan\", \"normal\", \"auto\"")
+                            })?
+                            .1,
+                        );
+                    }
+                }
+                _ => return Err(self.unknown(at, &format!("rule.{text}"))),
+            }
+        }
+        let by =
+            ["prefix", "command", "regex", "path"].iter().filter(|name| fields.contains_key(**name)).count();
+        if by > 1 {
+            return Err(self.wrong(at, &rule.id, "by one of prefix, command, regex, path"));
+        }
+        rule.decision = decision
+            .ok_or_else(|| self.wrong(at, &rule.id, "given a decision: \"allow\", \"ask\" or \"deny\""))?;
+        Ok(rule)
+    }
+
+    fn prefix(self, at: usize, value: &DeValue<'_>) -> Result<Vec<Vec<String>>, ConfigError> {
+        let wrong = || self.wrong(at, "prefix", "a list of words, each a string or a list of alternatives");
+        let mut words = Vec::new();
+        for word in value.as_array().ok_or_else(wrong)? {
+            let alternatives = match (word.get_ref().as_str(), word.get_ref().as_array()) {
+                (Some(one), _) => vec![one.to_owned()],
+                (None, Some(several)) => several
+                    .iter()
+                    .map(|one| one.get_ref().as_str().map(str::to_owned).ok_or_else(wrong))
+                    .collect::<Result<Vec<_>, _>>()?,
+                (None, None) => return Err(wrong()),
+            };
+            words.push(alternatives);
+        }
+        if words.is_empty() || words.iter().any(Vec::is_empty) { Err(wrong()) } else { Ok(words) }
     }
 
     fn value(self, name: &'static str, at: usize, value: &DeValue<'_>) -> Result<Value, ConfigError> {
@@ -639,7 +860,11 @@ fn is_section(path: &str) -> bool {
 fn nearest(path: &str) -> Option<&'static str> {
     let last = |name: &'static str| name.rsplit('.').next().unwrap_or(name);
     let distance = |name: &'static str| edits(path, name).min(edits(path, last(name)) + 1);
-    let names = KEYS.iter().map(|key| key.name).chain(LATER_SECTIONS.iter().copied()).chain(["modes"]);
+    let names = KEYS
+        .iter()
+        .map(|key| key.name)
+        .chain(LATER_SECTIONS.iter().chain(POLICY_SECTIONS).copied())
+        .chain(["modes"]);
     names
         .map(|name| (distance(name), name))
         .min()
@@ -710,10 +935,10 @@ mod tests {
 
     #[test]
     fn a_key_without_effect_is_named() {
-        let config = user("approvals = \"enforce\"\n[[rule]]\nid = 'x'\n");
+        let config = user("approvals = \"enforce\"\n[[assessor]]\nid = 'x'\n");
         assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
         assert!(config.warnings[0].contains("config.toml:1: approvals has no effect"));
-        assert!(config.warnings[1].contains("[rule]"));
+        assert!(config.warnings[1].contains("[assessor]"));
         assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
         assert!(user("[review]\nat_turn_end = \"ask\"").warnings[0].contains("behaves as \"summary\""));
     }
@@ -736,6 +961,27 @@ mod tests {
         assert_eq!(config.withhold, ["a".to_owned(), "b".to_owned()].into());
         assert_eq!(config.hold, [Holdable::Fs].into());
         assert_eq!(config.mode("any", Some("yolo")), Mode::Normal);
+    }
+
+    #[test]
+    fn a_project_file_never_allows() {
+        let text = "[permissions]\nallow = [\"Bash\"]\ndeny = [\"Bash(rm:*)\"]\n[[rule]]\nprefix = [\"a\", [\"b\", \"c\"]]\ndecision = \"allow\"";
+        let config = Config::of(None, Some(&written(text)));
+        assert_eq!(config.rules.iter().map(|rule| rule.id.as_str()).collect::<Vec<_>>(), ["deny Bash(rm:*)"]);
+        assert_eq!(config.warnings.iter().filter(|warning| warning.contains("only tighten")).count(), 2);
+        let rules = user(text).rules;
+        assert_eq!((rules.len(), rules[2].line), (3, 4));
+        assert_eq!(rules[2].by, RuleBy::Prefix(vec![vec!["a".into()], vec!["b".into(), "c".into()]]));
+    }
+
+    #[test]
+    fn a_rule_says_one_thing_by_one_means() {
+        assert!(fails("[[rule]]\nprefix = [\"a\"]\n").message.contains("decision"));
+        assert!(
+            fails("[[rule]]\nprefix = [\"a\"]\npath = \"b\"\ndecision = \"ask\"").message.contains("one of")
+        );
+        assert_eq!(fails("[[rule]]\nprefx = [\"a\"]").message, "unknown key rule.prefx");
+        assert_eq!(fails("[permissions]\nallow = \"Bash\"").line, 2);
     }
 
     #[test]
