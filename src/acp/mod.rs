@@ -1,6 +1,6 @@
 //! **Job.** What a frame means, for each protocol version, and the few frames we write ourselves.
 //!
-//! **Words.** [`Dialect`]; [`Fact`] with [`CallUpdate`] and [`CallClaim`]; [`author`].
+//! **Words.** [`Dialect`]; [`Fact`] with [`CallUpdate`] and [`CallClaim`]; [`Wanted`]; [`author`].
 //!
 //! **Laws.**
 //! 1. A field of the wrong type is an absent field, never a lost message
@@ -24,9 +24,11 @@ mod fact;
 mod patch;
 mod v1;
 mod v2;
+mod wanted;
 
 pub use dialect::{Dialect, read_answer, read_call, read_error};
 pub use fact::{
     CallClaim, CallStatus, CallUpdate, ClaimedIn, ClientCapabilities, Fact, Opening, Peer, PermissionOption,
     Said, TurnState,
 };
+pub use wanted::{Offered, Wanted, WantedBy, WantedCommand, WantedForm, read_wanted};

@@ -1,0 +1,253 @@
+//! What a request of the agent wants, in all that its fields say; more than a [`Fact`](super::Fact) keeps.
+//!
+//! Tolerant: a field of the wrong type counts as absent. What is only said for people stays a title.
+
+use crate::acp::call;
+use crate::acp::fact::{CallClaim, ClaimedIn, Said};
+use crate::acp::v1::call_id;
+use crate::acp::{CallUpdate, Dialect};
+use crate::base::{CallId, SessionId};
+use crate::wire::{Fields, Raw};
+
+/// What a request wants.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// The session.
+    pub session: SessionId,
+    /// The message that it came in.
+    pub by: WantedBy,
+    /// The call it names.
+    pub call: Option<CallId>,
+    /// ACP's word for the tool.
+    pub kind: Option<String>,
+    /// For people.
+    pub title: String,
+    /// The command that it runs.
+    pub command: Option<WantedCommand>,
+    /// What it says it writes.
+    pub claims: Vec<CallClaim>,
+    /// What it says it reads.
+    pub reads: Vec<String>,
+    /// What it says it fetches.
+    pub fetches: Vec<String>,
+    /// The answers it offers.
+    pub options: Vec<Offered>,
+}
+
+/// The message that a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WantedBy {
+    /// `session/request_permission`.
+    Permission,
+    /// `fs/read_text_file`.
+    FsRead,
+    /// `fs/write_text_file`.
+    FsWrite,
+    /// `terminal/create`.
+    Terminal,
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedCommand {
+    /// How it is given.
+    pub form: WantedForm,
+    /// Where it runs, as sent.
+    pub cwd: Option<String>,
+    /// Variables that are set for it.
+    pub env: Vec<(String, String)>,
+}
+
+/// How a command is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WantedForm {
+    /// As one text.
+    Text(String),
+    /// As a program and its arguments.
+    Argv(Vec<String>),
+}
+
+/// An answer that a permission request offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// The agent's id for it.
+    pub id: String,
+    /// `allow_once`, `allow_always`, `reject_once`, `reject_always`, or another word.
+    pub kind: String,
+    /// For people.
+    pub name: String,
+}
+
+/// Where inputs name a file that is read.
+const PATHS: [&str; 6] = ["file_path", "filePath", "path", "absolute_path", "abs_path", "file"];
+/// Where inputs hold the tool's own input.
+const NESTED: [&str; 5] = ["input", "arguments", "args", "parameters", "tool_input"];
+/// Where inputs say in which directory a command runs.
+const DIRECTORIES: [&str; 5] = ["cwd", "workdir", "working_directory", "directory", "dir_path"];
+
+/// Reads what a request wants; `None` for every other message.
+pub fn read_wanted(dialect: Dialect, method: &str, params: Option<Raw<'_>>) -> Option<Wanted> {
+    let fields = params?.fields();
+    match (method, dialect) {
+        ("session/request_permission", Dialect::V1) => permission(&fields, fields.member("toolCall")),
+        ("session/request_permission", Dialect::V2) => permission_v2(&fields),
+        ("fs/read_text_file", Dialect::V1) => {
+            let mut wanted = blank(&fields, WantedBy::FsRead)?;
+            wanted.reads.push(fields.string("path")?);
+            Some(wanted)
+        }
+        ("fs/write_text_file", Dialect::V1) => {
+            let mut wanted = blank(&fields, WantedBy::FsWrite)?;
+            let says = Said::Whole { old: None, new: fields.string("content")? };
+            wanted.claims.push(CallClaim { path: fields.string("path")?, says, from: ClaimedIn::RawInput });
+            Some(wanted)
+        }
+        ("terminal/create", Dialect::V1) => {
+            let mut wanted = blank(&fields, WantedBy::Terminal)?;
+            wanted.command = Some(terminal(&fields)?);
+            Some(wanted)
+        }
+        _ => None,
+    }
+}
+
+fn blank(fields: &Fields<'_>, by: WantedBy) -> Option<Wanted> {
+    Some(Wanted {
+        session: SessionId::new(fields.text("sessionId")?),
+        by,
+        call: None,
+        kind: None,
+        title: String::new(),
+        command: None,
+        claims: Vec::new(),
+        reads: Vec::new(),
+        fetches: Vec::new(),
+        options: fields.elements("options").filter_map(offered).collect(),
+    })
+}
+
+fn offered(option: Raw<'_>) -> Option<Offered> {
+    let fields = option.fields();
+    Some(Offered {
+        id: fields.string("optionId")?,
+        kind: fields.string("kind").unwrap_or_default(),
+        name: fields.string("name").unwrap_or_default(),
+    })
+}
+
+fn terminal(fields: &Fields<'_>) -> Option<WantedCommand> {
+    let program = fields.string("command")?;
+    let arguments: Vec<String> = fields.elements("args").filter_map(Raw::string).collect();
+    let form = if arguments.is_empty() {
+        WantedForm::Text(program)
+    } else {
+        WantedForm::Argv(std::iter::once(program).chain(arguments).collect())
+    };
+    let variable = |raw: Raw<'_>| {
+        let fields = raw.fields();
+        Some((fields.string("name")?, fields.string("value").unwrap_or_default()))
+    };
+    Some(WantedCommand {
+        form,
+        cwd: fields.string("cwd"),
+        env: fields.elements("env").filter_map(variable).collect(),
+    })
+}
+
+fn permission(fields: &Fields<'_>, call: Option<Raw<'_>>) -> Option<Wanted> {
+    let mut wanted = blank(fields, WantedBy::Permission)?;
+    let Some(raw) = call else { return Some(wanted) };
+    let inside = raw.fields();
+    wanted.call = inside.member("toolCallId").map(call_id);
+    wanted.kind = inside.string("kind");
+    wanted.title = inside.string("title").unwrap_or_default();
+    let read = call::read(raw, Some(ClaimedIn::Permission));
+    if let Some(input) = inside.member("rawInput") {
+        input_of(input, &mut wanted);
+        for nested in NESTED.iter().filter_map(|name| input.member(name)) {
+            input_of(nested, &mut wanted);
+        }
+    }
+    claims(read, &inside, &mut wanted);
+    Some(wanted)
+}
+
+fn claims(read: Option<CallUpdate>, inside: &Fields<'_>, wanted: &mut Wanted) {
+    let reads = read.as_ref().is_some_and(|call| call.read_only)
+        || matches!(wanted.kind.as_deref(), Some("read" | "search"));
+    if let Some(call) = read {
+        wanted.claims =
+            call.claims.into_iter().filter(|claim| !reads || claim.says != Said::Location).collect();
+    }
+    if reads && wanted.command.is_none() {
+        let input = inside.member("rawInput").map(Raw::fields);
+        let named = input.and_then(|input| PATHS.iter().find_map(|name| input.string(name)));
+        let located = inside.elements("locations").filter_map(|it| it.member("path")?.string());
+        wanted.reads.extend(named.into_iter().chain(located));
+        wanted.reads.dedup();
+    }
+}
+
+fn input_of(input: Raw<'_>, wanted: &mut Wanted) {
+    if !input.is_object() {
+        return;
+    }
+    let fields = input.fields();
+    if wanted.command.is_none() {
+        wanted.command = command(&fields);
+    }
+    wanted.fetches.extend(fields.string("url"));
+    wanted.fetches.extend(fields.elements("urls").filter_map(Raw::string));
+}
+
+/// A command in a tool's input; not the verb of an editing tool, and not a patch.
+fn command(fields: &Fields<'_>) -> Option<WantedCommand> {
+    let raw = fields.member("command").or_else(|| fields.member("cmd"))?;
+    let form = match raw.string() {
+        Some(text) => WantedForm::Text(text),
+        None => {
+            let argv: Vec<String> = raw.elements().filter_map(Raw::string).collect();
+            let whole = argv.len() == raw.elements().count() && !argv.is_empty();
+            whole.then_some(WantedForm::Argv(argv))?
+        }
+    };
+    let edits = PATHS.iter().any(|name| fields.member(name).is_some());
+    match &form {
+        WantedForm::Text(text) if edits && !text.contains(' ') => return None,
+        WantedForm::Argv(argv) if argv[0] == "apply_patch" => return None,
+        WantedForm::Text(_) | WantedForm::Argv(_) => {}
+    }
+    let env = fields.member("env").map(|env| {
+        env.members().filter_map(|(name, value)| Some((name.into_owned(), value.string()?))).collect()
+    });
+    let cwd = DIRECTORIES.iter().find_map(|name| fields.string(name));
+    Some(WantedCommand { form, cwd, env: env.unwrap_or_default() })
+}
+
+fn permission_v2(fields: &Fields<'_>) -> Option<Wanted> {
+    let subject = fields.member("subject");
+    let kind = subject.and_then(|subject| subject.member("type")?.string());
+    match (subject, kind.as_deref()) {
+        (Some(subject), Some("tool_call")) => {
+            let mut wanted = permission(fields, subject.member("toolCall"))?;
+            if let Some(title) = fields.string("title") {
+                wanted.title = title;
+            }
+            Some(wanted)
+        }
+        (Some(subject), Some("command")) => {
+            let mut wanted = blank(fields, WantedBy::Permission)?;
+            let inside = subject.fields();
+            wanted.call = inside.member("toolCallId").map(call_id);
+            wanted.kind = Some("execute".to_owned());
+            wanted.title = fields.string("title").unwrap_or_default();
+            wanted.command = command(&inside);
+            Some(wanted)
+        }
+        _ => {
+            let mut wanted = blank(fields, WantedBy::Permission)?;
+            wanted.title = fields.string("title").unwrap_or_default();
+            Some(wanted)
+        }
+    }
+}
