@@ -1,8 +1,45 @@
 //! **Job.** What a request wants, whether the rules allow it, and what must not be stored, logged or shown.
 //!
-//! **Words.** None in this version: requests are observed, never judged.
+//! **Words.** [`Subject`] with its [`Effect`]s and [`Evidence`]; [`Plan`], a shell text taken apart; [`classify`] and
+//! [`Classified`]; [`Floor`]; [`Policy`], the rules; [`judge`] and [`Verdict`]; [`Ground`] and [`Context`], the world as far as a
+//! judgement needs it; [`Redacted`] and [`Redactor`].
+//!
+//! **Laws.**
+//! 1. Nothing is allowed that is not understood: every allowed command is in the corpus's grammar (`policy::the_corpus_is_judged_as_it_says`).
+//! 2. A wrapped, nested or disguised command gets no weaker verdict than the plain one, and an allowed one keeps its verdict
+//!    under changes that mean nothing (`policy::laws`).
+//! 3. Prohibitions speak first: what allows never outvotes a floor, or a rule that asks or denies (`policy::prohibitions_speak_first`).
+//! 4. Display-only evidence is never allowed (`policy::what_only_a_title_says_is_never_allowed`).
+//! 5. Any text is read in bounded stack and time, and gets an answer (`policy::hostile_texts_are_asked_about`).
+//! 6. Redacting twice is redacting once (`redact::tests::redacting_twice_is_redacting_once`).
 //!
 //! **Uses.** `base`, `config`, `acp`, `session`, `ledger`.
 //!
-//! **Not here.** Names whose content is never kept (`store`, its patterns); the record of permission requests that passed
-//! (`ledger`, `Event::PermissionSeen`); what a mode of an agent means (`config`).
+//! **Not here.** Resolving paths (callers implement [`Ground`]); grants, parents, judges outside and the person, which come after
+//! these layers; the record of permission requests that passed (`ledger`, `Event::PermissionSeen`); reading rules out of a file
+//! and what a mode of an agent means (`config`).
+
+mod arg;
+mod classify;
+mod effect;
+mod floor;
+mod git;
+mod place;
+mod plan;
+mod reach;
+mod redact;
+mod rules;
+mod shell;
+mod table;
+mod verdict;
+mod word;
+
+pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
+pub use effect::{Effect, Evidence, Form, Subject};
+pub use floor::{Floor, Level, Met};
+pub use place::{Class, Context, Flat, Ground, Located, is_within, normal};
+pub use plan::{Assign, Beyond, Joint, Part, Plan, Redirect, Simple, Word};
+pub use redact::{Redacted, Redactor};
+pub use rules::{Policy, PolicyError, Tool};
+pub use shell::read;
+pub use verdict::{Layer, Reason, ReasonShape, Risk, Verdict, VerdictShape, judge, judge_command};
