@@ -54,7 +54,8 @@ impl Engine {
         };
         let hunks = plan.shown();
         let key = job.asked.session.clone();
-        let event = Event::RejectPending { command, hunks, reason, actor: job.asked.actor.clone() };
+        let force = matches!(&job.asked.ask, Ask::Decide(decide) if decide.force);
+        let event = Event::RejectPending { command, hunks, reason, force, actor: job.asked.actor.clone() };
         self.record(Log::Session(key.clone()), event, Durability::Synced);
         self.publish(&key, "decided");
         let shape = plan.queued();
@@ -122,6 +123,7 @@ impl Engine {
     fn settle(&mut self, id: AskId, plan: Plan, command: CommandId, outcomes: &[RevertOutcome]) {
         let Some(job) = self.jobs.get(&id) else { return };
         let (key, session, actor) = (job.asked.session.clone(), job.session.clone(), job.asked.actor.clone());
+        self.withdraw(&key, &plan);
         let (decided, shape) = plan.settle(outcomes, actor, command);
         if let Some(command) = decided {
             self.record(Log::Session(key.clone()), Event::Decided(command), Durability::Synced);
@@ -138,6 +140,17 @@ impl Engine {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.awaiting = awaiting;
             job.stage = Stage::Settled(Box::new(answer));
+        }
+    }
+
+    /// An undo of a reject that still waits: it is never carried out.
+    fn withdraw(&mut self, key: &SessionKey, plan: &Plan) {
+        let Verb::Undo { undoes } = &plan.verb else { return };
+        let pending = self.ledger.session(key).map(|ledger| ledger.pending_rejects()).unwrap_or_default();
+        if pending.iter().any(|reject| reject.command == *undoes) {
+            let event = Event::RejectSettled { command: undoes.clone(), outcome: "withdrawn".to_owned() };
+            self.record(Log::Session(key.clone()), event, Durability::Synced);
+            self.publish(key, "decided");
         }
     }
 

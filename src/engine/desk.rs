@@ -104,7 +104,8 @@ impl Engine {
         }
     }
 
-    /// Runs the rejects that waited for the turn's end. Returns what the end has to wait for.
+    /// Runs the rejects that waited for the turn's end, one after the other: each is planned on what the last one left.
+    /// Returns what the end has to wait for.
     pub(super) fn run_pending_rejects(&mut self, id: &SessionId, hold: AskId) -> BTreeSet<AskId> {
         self.pending_rejects(id, Some(hold))
     }
@@ -113,30 +114,22 @@ impl Engine {
         let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else {
             return BTreeSet::new();
         };
-        let pending = self.ledger.session(&key).map(|ledger| ledger.pending_rejects().to_vec());
-        let mut jobs = BTreeSet::new();
-        for reject in pending.unwrap_or_default() {
-            let (ids, digests) =
-                reject.hunks.into_iter().map(|(id, digest)| (id.as_str().to_owned(), digest)).unzip();
-            let decide = Decide {
-                verb: DecideVerb::Reject,
-                selector: Selector::Ids(ids),
-                reason: reject.reason,
-                digests,
-                dry_run: false,
-                force: false,
-                now: true,
-            };
-            let asked = Asked {
-                session: key.clone(),
-                actor: reject.actor,
-                may_decide: true,
-                ask: Ask::Decide(decide),
-            };
-            let to = ReplyTo::PendingReject { hold, command: reject.command };
-            jobs.insert(self.start_looked(to, id.clone(), asked));
-        }
-        jobs
+        let pending = self.ledger.session(&key).and_then(|ledger| ledger.pending_rejects().first().cloned());
+        let Some(reject) = pending else { return BTreeSet::new() };
+        let (ids, digests) =
+            reject.hunks.into_iter().map(|(id, digest)| (id.as_str().to_owned(), digest)).unzip();
+        let decide = Decide {
+            verb: DecideVerb::Reject,
+            selector: Selector::Ids(ids),
+            reason: reject.reason,
+            digests,
+            dry_run: false,
+            force: reject.force,
+            now: true,
+        };
+        let asked = Asked { session: key, actor: reject.actor, may_decide: true, ask: Ask::Decide(decide) };
+        let to = ReplyTo::PendingReject { hold, command: reject.command };
+        BTreeSet::from([self.start_looked(to, id.clone(), asked)])
     }
 
     pub(super) fn wants_summary(&self) -> bool {
@@ -311,9 +304,14 @@ impl Engine {
         };
         match &job.to {
             ReplyTo::PendingReject { hold, command } => {
+                let hold = *hold;
                 self.reject_settled(&job.asked.session, command, &answer);
+                let next = self.pending_rejects(&job.session, hold);
                 if let Some(hold) = hold {
-                    self.hold_served(*hold, id, Sharpness::Hard);
+                    if let Some(parked) = self.holds.get_mut(hold) {
+                        parked.awaiting.extend(next);
+                    }
+                    self.hold_served(hold, id, Sharpness::Hard);
                 }
             }
             ReplyTo::Summary { hold } => {

@@ -118,6 +118,9 @@ pub enum Event {
         hunks: Vec<(HunkId, crate::base::Digest)>,
         /// The person's words.
         reason: Option<String>,
+        /// Whether doubtful lines are given up.
+        #[serde(default)]
+        force: bool,
         /// Who.
         actor: Actor,
     },

@@ -5,7 +5,7 @@ use crate::base::{
 };
 use crate::ledger::{
     Actor, Command, Comment, Decision, Decisions, Event, Loss, RevertIntent, RevertOutcome, ReviewState,
-    SessionHeader, Skip,
+    SessionHeader, Skip, Verb,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -63,6 +63,8 @@ pub struct PendingReject {
     pub hunks: Vec<(HunkId, Digest)>,
     /// The person's words.
     pub reason: Option<String>,
+    /// Whether doubtful lines are given up.
+    pub force: bool,
     /// Who.
     pub actor: Actor,
 }
@@ -153,9 +155,10 @@ impl SessionLedger {
             Event::ModeChanged { mode } => self.mode = Some(mode.clone()),
             Event::SessionClosed { why } => self.closed = Some(why.clone()),
             Event::Decided(command) => self.decide(at, command),
-            Event::RejectPending { command, hunks, reason, actor } => {
+            Event::RejectPending { command, hunks, reason, force, actor } => {
                 let (command, hunks, reason) = (command.clone(), hunks.clone(), reason.clone());
-                self.pending.push(PendingReject { at, command, hunks, reason, actor: actor.clone() });
+                let (force, actor) = (*force, actor.clone());
+                self.pending.push(PendingReject { at, command, hunks, reason, force, actor });
             }
             Event::RejectSettled { command, outcome: _ } => self.settle_reject(command),
             Event::RevertIntended(intent) => self.reverts.push(intent.clone()),
@@ -387,7 +390,18 @@ impl SessionLedger {
 
     fn decide(&mut self, at: WallNs, command: &Command) {
         self.settle_reject(&command.id);
+        if matches!(command.verb, Verb::Accept | Verb::Reject { .. }) {
+            self.overrule(command);
+        }
         self.odd += u32::from(!self.decisions.push(at, command));
+    }
+
+    /// A later decision on a hunk takes the place of a reject of it that still waits.
+    fn overrule(&mut self, command: &Command) {
+        for row in &mut self.pending {
+            row.hunks.retain(|(hunk, _)| command.items.iter().all(|item| item.hunk != *hunk));
+        }
+        self.pending.retain(|row| !row.hunks.is_empty());
     }
 
     fn end_revert(&mut self, command: &CommandId, files: &[RevertOutcome]) {

@@ -189,8 +189,8 @@ pub struct Plan {
     pub items: Vec<PlannedItem>,
     /// What the selector left alone, with the reason.
     pub left: Vec<ItemShape>,
-    /// What was named and is no longer there: refused as stale.
-    pub gone: Vec<ItemShape>,
+    /// What is answered beside the items: ids that are no longer there, rejects that are withdrawn.
+    pub said: Vec<ItemShape>,
 }
 
 /// One selected item of a plan.

@@ -12,7 +12,7 @@ use crate::review::place::{comment, place, unknown_session};
 use crate::review::prompt::queue_counts;
 use crate::review::select::{Beneath, Scope, covered, hunk_named};
 use crate::review::show::show;
-use crate::review::undo::{plan_redo, plan_undo};
+use crate::review::undo::{plan_redo, plan_undo, plan_withdrawal};
 use crate::review::{Answer, Ask, Computed, PatchText, Plan, Problem, ProblemKind, Selector};
 
 /// Answers an ask, or plans what it would do. What only the engine knows (gate, policy, observers) is left to it.
@@ -50,7 +50,7 @@ impl Desk<'_> {
                 let listing = self.listing(cache);
                 return plan_decide(self.scope(&listing), decide, self.blobs).map(planned);
             }
-            Ask::Undo => return plan_undo(self.ledger, self.session, self.blobs).map(planned),
+            Ask::Undo => return self.undo(cache).map(planned),
             Ask::Redo => return plan_redo(self.ledger, self.session, self.blobs).map(planned),
             Ask::Comment { path, line_start, line_end, body } => {
                 let place = place(self.ledger, self.session, self.blobs, path)?;
@@ -66,6 +66,15 @@ impl Desk<'_> {
             }
         };
         Ok(Computed::Answer(answer))
+    }
+
+    fn undo(&self, cache: &mut Cache) -> Result<Plan, Problem> {
+        if !self.known.pending_rejects().is_empty()
+            && let Some(plan) = plan_withdrawal(self.known, &self.listing(cache))
+        {
+            return Ok(plan);
+        }
+        plan_undo(self.ledger, self.session, self.blobs)
     }
 
     fn listing(&self, cache: &mut Cache) -> Listing {

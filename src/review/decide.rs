@@ -23,7 +23,7 @@ pub(super) fn plan_decide(scope: Scope<'_>, decide: &Decide, blobs: &dyn Blobs) 
             plan_reject(scope, &judge, decide, &selection, blobs)
         }
     };
-    plan.gone = gone;
+    plan.said = gone;
     plan.left.extend(selection.left.into_iter().map(|(hunk, reason)| item(hunk, "left", Some(reason))));
     Ok(plan)
 }
@@ -108,7 +108,7 @@ fn degraded(scope: Scope<'_>, decide: &Decide, hunk: &Hunk) -> Option<String> {
 }
 
 fn empty(verb: Verb) -> Plan {
-    Plan { verb, files: Vec::new(), items: Vec::new(), left: Vec::new(), gone: Vec::new() }
+    Plan { verb, files: Vec::new(), items: Vec::new(), left: Vec::new(), said: Vec::new() }
 }
 
 fn item(hunk: &Hunk, outcome: &str, reason: Option<String>) -> ItemShape {

@@ -122,7 +122,7 @@ impl Plan {
             verb: self.verb.as_str().to_owned(),
             dry_run: false,
             queued: false,
-            items: items.chain(self.gone.iter().cloned()).collect(),
+            items: items.chain(self.said.iter().cloned()).collect(),
             left: self.left.clone(),
         }
     }

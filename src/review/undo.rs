@@ -1,10 +1,10 @@
 //! Undo and redo: a whole command is taken back, or made true again, around whatever changed elsewhere since.
 
-use crate::base::{CommandId, RepoPath, RootId, SessionKey};
+use crate::base::{CommandId, Digest, HunkId, RepoPath, RootId, SessionKey};
 use crate::diff::{Diff, LineMap, Text, is_binary};
 use crate::ledger::{
-    Blobs, ByteEdit, Command, Decision, Decisions, FilePlan, FileState, Ledger, Mode, RevertOutcome,
-    RevertResult, ReviewState, SessionLedger, Verb, Wanted,
+    Blobs, ByteEdit, Command, Decision, Decisions, FilePlan, FileState, ItemShape, Ledger, Listing, Mode,
+    RevertOutcome, RevertResult, ReviewState, SessionLedger, Verb, Wanted, path_text,
 };
 use crate::review::{Plan, PlannedItem, Problem, ProblemKind};
 use std::collections::BTreeMap;
@@ -53,6 +53,24 @@ pub(super) fn plan_redo(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs
     Ok(Planner { ledger, blobs, known }.plan(verb, ways.collect()))
 }
 
+/// Plans to withdraw the reject that was asked for last and still waits for the turn's end.
+pub(super) fn plan_withdrawal(known: &SessionLedger, listing: &Listing) -> Option<Plan> {
+    let waiting = known.pending_rejects().last()?;
+    let item = |(hunk, _): &(HunkId, Digest)| {
+        let listed = listing.hunks.iter().find(|listed| listed.id == *hunk);
+        ItemShape {
+            id: hunk.clone(),
+            path: listed.map(|listed| path_text(&listed.path)).unwrap_or_default(),
+            state: known.state(hunk),
+            outcome: "done".to_owned(),
+            reason: Some("its reject, which waited for the turn's end, is withdrawn".to_owned()),
+        }
+    };
+    let verb = Verb::Undo { undoes: waiting.command.clone() };
+    let said = waiting.hunks.iter().map(item).collect();
+    Some(Plan { verb, files: Vec::new(), items: Vec::new(), left: Vec::new(), said })
+}
+
 /// One decision on its way to another state, and what that means for its file.
 struct Way<'a> {
     decision: &'a Decision,
@@ -85,7 +103,7 @@ impl Planner<'_> {
         let items = ways.iter().map(|way| self.item(way, &steps)).collect();
         let mut files: Vec<FilePlan> = steps.into_values().filter_map(|step| step.ok().flatten()).collect();
         files.sort_by_key(|plan| turn_of(&ways, plan));
-        Plan { verb, files, items, left: Vec::new(), gone: Vec::new() }
+        Plan { verb, files, items, left: Vec::new(), said: Vec::new() }
     }
 
     fn item(&self, way: &Way<'_>, steps: &BTreeMap<(RootId, RepoPath), Step>) -> PlannedItem {

@@ -378,7 +378,7 @@ fn session_event() -> impl Strategy<Value = Event> {
         commands().prop_map(Event::Decided),
         ids("c").prop_map(|id| {
             let (command, hunks) = (CommandId::new(id), Vec::new());
-            Event::RejectPending { command, hunks, reason: None, actor: person() }
+            Event::RejectPending { command, hunks, reason: None, force: false, actor: person() }
         }),
         ids("c").prop_map(|id| {
             Event::RejectSettled { command: CommandId::new(id), outcome: "done".to_owned() }

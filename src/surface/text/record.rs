@@ -152,7 +152,7 @@ fn session_line(event: &Event) -> String {
 fn review_line(event: &Event) -> String {
     match event {
         Event::Decided(command) => decided(command),
-        Event::RejectPending { command, hunks, reason, actor } => {
+        Event::RejectPending { command, hunks, reason, force: _, actor } => {
             let hunks = count(hunks.len(), "hunk");
             format!(
                 "{} asks to reject {hunks} at the turn's end ({command}){}",
