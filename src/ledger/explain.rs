@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 
 /// Occurrences of an old fragment beyond which the claim is too vague to be placed.
 const MAX_PLACES: usize = 16;
+/// One in so many changed lines of a claim must have brought the text closer for the claim to be taken.
+const CARRIED_OUT: u64 = 3;
 /// Claims on one path of one step beyond which no more are tried.
 const MAX_CLAIMS: usize = 256;
 
@@ -187,7 +189,8 @@ fn greedy(before: &Text, after: &Text, edits: &[(usize, Edit)]) -> (Vec<Explaine
     (found, left)
 }
 
-/// Returns the way that leaves least unexplained, when it leaves less than `left` and no other way does as well.
+/// Returns the way that leaves least unexplained, when no other way does as well and most of it was carried out: a claim
+/// that merely shares a line with what somebody else did explains nothing.
 fn closest(edit: &Edit, text: &Text, after: &Text, left: u64) -> Option<(Way, u64)> {
     let ways: Vec<(u64, Way)> =
         edit.ways(text).into_iter().map(|way| (way.unexplained(text, after), way)).collect();
@@ -196,7 +199,9 @@ fn closest(edit: &Edit, text: &Text, after: &Text, left: u64) -> Option<(Way, u6
     best.sort_by_key(|way| std::cmp::Reverse(way.places));
     let first = *best.first()?;
     let clear = first.places > 1 || best.iter().all(|way| way.text == first.text);
-    clear.then(|| (first.clone(), least))
+    let own = Diff::of(first.seen.as_ref().unwrap_or(text), &first.text).size();
+    let carried_out = (left - least).saturating_mul(CARRIED_OUT) >= own;
+    (clear && carried_out).then(|| (first.clone(), least))
 }
 
 fn leads_to(edit: &Edit, text: &Text, way: &Way) -> bool {

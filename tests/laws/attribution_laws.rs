@@ -6,7 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the counts are the measure")]
 
 use crate::chronicle::Chronicle;
-use hunkgate::ledger::{ClaimBody, ClaimText, Grade, Hunk, LineRange, Side, ToolKind, Why};
+use hunkgate::ledger::{AuthorLines, ClaimBody, ClaimText, Grade, Hunk, LineRange, Side, ToolKind, Why};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,14 +33,19 @@ struct Act {
     /// The end after the write; `None` until the turn's end.
     end: Option<i64>,
     late_claim: bool,
+    /// It claims and does not write.
+    fails: bool,
+    /// Whose call it is.
+    session: &'static str,
 }
 
 fn act(span: i64) -> impl Strategy<Value = Act> {
     let tells =
         prop_oneof![2 => Just(Tells::Fragment), 1 => Just(Tells::WholeFile), 1 => Just(Tells::Nothing)];
     let gaps = (0..span, -150i64..1700, proptest::option::weighted(0.8, 0i64..4000));
-    (tells, proptest::bool::weighted(0.25), 0..2usize, 0..12usize, any::<bool>(), gaps, any::<bool>())
-        .prop_map(|(tells, person, file, line, insert, (at, write, end), late_claim)| Act {
+    let odd = (any::<bool>(), proptest::bool::weighted(0.2), prop_oneof![3 => Just("s"), 1 => Just("t")]);
+    (tells, proptest::bool::weighted(0.25), 0..2usize, 0..12usize, any::<bool>(), gaps, odd).prop_map(
+        |(tells, person, file, line, insert, (at, write, end), (late_claim, fails, session))| Act {
             tells,
             person,
             file,
@@ -50,7 +55,10 @@ fn act(span: i64) -> impl Strategy<Value = Act> {
             write,
             end,
             late_claim,
-        })
+            fails: fails && !person && tells == Tells::Fragment,
+            session,
+        },
+    )
 }
 
 /// What happens at one instant.
@@ -70,6 +78,8 @@ struct Stage {
     acts: Vec<Act>,
     texts: BTreeMap<usize, (String, String)>,
     wholes: BTreeMap<usize, (String, String)>,
+    /// Who removed each base line.
+    removers: BTreeMap<String, usize>,
 }
 
 fn base(file: &str) -> String {
@@ -80,12 +90,19 @@ impl Stage {
     fn new(acts: Vec<Act>) -> Self {
         let files = FILES.map(|file| (file, base(file)));
         let files: Vec<(&str, &str)> = files.iter().map(|(file, text)| (*file, text.as_str())).collect();
-        Self { told: Chronicle::new(&files), acts, texts: BTreeMap::new(), wholes: BTreeMap::new() }
+        Self {
+            told: Chronicle::new(&files),
+            acts,
+            texts: BTreeMap::new(),
+            wholes: BTreeMap::new(),
+            removers: BTreeMap::new(),
+        }
     }
 
     /// Plays one turn with all acts.
     fn play(&mut self) {
-        self.told.prompt("s");
+        self.told.session("t");
+        self.told.prompt("s").prompt("t");
         let mut beats = Vec::new();
         for (at, act) in self.acts.iter().enumerate() {
             let write = (act.at + act.write).max(5);
@@ -112,7 +129,7 @@ impl Stage {
             }
             self.beat(&beat);
         }
-        self.told.wait(500).end("s");
+        self.told.wait(500).end("s").end("t");
     }
 
     fn beat(&mut self, beat: &Beat) {
@@ -123,10 +140,10 @@ impl Stage {
             Beat::Announce(at) => {
                 let kind =
                     if self.acts[*at].tells == Tells::Nothing { ToolKind::Execute } else { ToolKind::Edit };
-                self.told.call("s", &name(*at), kind);
+                self.told.call(self.acts[*at].session, &name(*at), kind);
             }
             Beat::Done(at) => {
-                self.told.done("s", &name(*at));
+                self.told.done(self.acts[*at].session, &name(*at));
             }
             Beat::Write(at) => self.write(*at),
             Beat::Claim(at) => self.claim(*at),
@@ -145,7 +162,12 @@ impl Stage {
         let new = if act.insert { old.clone() + &own } else { own };
         lines[line] = new.clone();
         let after = lines.concat();
-        self.told.write(file, &after);
+        if !act.fails {
+            self.told.write(file, &after);
+            if !act.insert {
+                self.removers.entry(old.clone()).or_insert(at);
+            }
+        }
         self.texts.insert(at, (old, new));
         self.wholes.insert(at, (before, after));
     }
@@ -158,7 +180,7 @@ impl Stage {
             Tells::Nothing => return,
         };
         let (old, new) = (Some(ClaimText::new(texts.0.clone())), ClaimText::new(texts.1.clone()));
-        self.told.claim("s", &name(at), file, ClaimBody::Diff { old, new });
+        self.told.claim(self.acts[at].session, &name(at), file, ClaimBody::Diff { old, new });
     }
 }
 
@@ -204,6 +226,16 @@ fn credited(hunk: &Hunk) -> Vec<(String, BTreeSet<String>, Grade)> {
     .collect()
 }
 
+/// Returns each base line that is gone with the calls that are credited.
+fn removed(hunk: &Hunk) -> Vec<(String, BTreeSet<String>, Grade)> {
+    let runs = hunk.author_lines.iter().filter(|run| run.side == Side::Before);
+    let author_lines = runs.map(|run| AuthorLines { side: Side::After, ..run.clone() }).collect();
+    let mut turned = hunk.clone();
+    (turned.after, turned.current_range, turned.author_lines) =
+        (hunk.before.clone(), hunk.base_range, author_lines);
+    credited(&turned)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -213,14 +245,20 @@ proptest! {
     ) {
         let mut stage = Stage::new(acts);
         stage.play();
-        let listing = stage.told.listing("s");
-        for hunk in &listing.hunks {
-            covered(hunk)?;
-            for (line, calls, grade) in credited(hunk) {
-                for call in calls {
-                    let claims = stage.acts[call[1..call.len() - 1].parse::<usize>().unwrap()].tells != Tells::Nothing;
-                    let wrong = !line.starts_with(&call);
-                    prop_assert!(!(claims && wrong), "{line:?} is credited to {call} as {}\n{:#?}", grade.as_str(), hunk.author_lines);
+        for session in ["s", "t"] {
+            for hunk in &stage.told.listing(session).hunks {
+                covered(hunk)?;
+                for (line, calls, grade) in credited(hunk).into_iter().chain(removed(hunk)) {
+                    let writer = match stage.removers.get(&line) {
+                        Some(&at) if stage.acts[at].person => "person".to_owned(),
+                        Some(&at) => name(at),
+                        None => line.clone(),
+                    };
+                    for call in calls {
+                        let tells = stage.acts[call[1..call.len() - 1].parse::<usize>().unwrap()].tells;
+                        let wrong = tells != Tells::Nothing && !writer.starts_with(&call);
+                        prop_assert!(!wrong, "{line:?} by {writer} is credited to {call} as {}\n{:#?}", grade.as_str(), hunk.author_lines);
+                    }
                 }
             }
         }
@@ -235,7 +273,7 @@ proptest! {
             // A person's file is the second: what they touched once, a command may not be alone with.
             let file = if *person { 1 } else { *file };
             let tells = if file == 1 { Tells::Fragment } else { Tells::Nothing };
-            stage.acts.push(Act { tells, person: *person, file, line: *line, insert: *insert, at: 0, write: 0, end: None, late_claim: false });
+            stage.acts.push(Act { tells, person: *person, file, line: *line, insert: *insert, at: 0, write: 0, end: None, late_claim: false, fails: false, session: "s" });
             stage.told.wait(1000);
             if *person {
                 stage.write(at);
@@ -281,6 +319,7 @@ fn nearly_all_lines_of_calls_that_tell_what_they_write_are_credited() {
         for (line, calls, grade) in hunks.iter().flat_map(credited).filter(|row| !row.0.starts_with("base")) {
             let writer = match line[1..].split('x').next().and_then(|at| at.parse::<usize>().ok()) {
                 None => "person",
+                Some(at) if stage.acts[at].session == "t" => "another session",
                 Some(at) if stage.acts[at].tells == Tells::Nothing => "tells nothing",
                 Some(_) => "tells",
             };
