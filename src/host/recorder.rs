@@ -2,6 +2,7 @@
 
 use crate::base::Leg;
 use crate::host::veil::Veil;
+use crate::wire::{self, Head, Raw};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -52,8 +53,13 @@ impl<W: Write> Recorder<W> {
         if let Some(at) = waiting.iter().position(|waiting| waiting == line) {
             waiting.remove(at);
         }
+        let edited = waiting.front().is_some_and(|oldest| is_edited(oldest, line));
+        if edited {
+            waiting.pop_front();
+        }
         let text = self.shown(line);
-        self.write(format_args!("{}< {text}\n", name(to)));
+        let how = if edited { "edited " } else { "" };
+        self.write(format_args!("{}< {how}{text}\n", name(to)));
     }
 
     /// Lets what was written so far be read.
@@ -73,6 +79,30 @@ impl<W: Write> Recorder<W> {
             tracing::warn!("the transcript cannot be written");
         }
     }
+}
+
+/// The updates that we ever change.
+const EDITED_UPDATES: [&str; 3] = ["available_commands_update", "user_message_chunk", "user_message"];
+
+/// Says whether `sent` is `said` with something of ours put in or taken out.
+fn is_edited(said: &[u8], sent: &[u8]) -> bool {
+    match (wire::head(said), wire::head(sent)) {
+        (Head::Request { id, method, .. }, Head::Request { id: sent_id, method: sent_method, .. }) => {
+            id.to_id() == sent_id.to_id() && method == sent_method
+        }
+        (Head::Notification { method, params }, Head::Notification { method: sent_method, params: sent }) => {
+            let kind = kind_of(params).filter(|_| method == sent_method);
+            kind == kind_of(sent) && kind.is_some_and(|kind| EDITED_UPDATES.contains(&kind.as_str()))
+        }
+        (Head::Response { id, .. }, Head::Response { id: sent_id, .. }) => id.to_id() == sent_id.to_id(),
+        (Head::Request { .. } | Head::Notification { .. } | Head::Response { .. } | Head::Unreadable, _) => {
+            false
+        }
+    }
+}
+
+fn kind_of(params: Option<Raw<'_>>) -> Option<String> {
+    params?.at(&["update", "sessionUpdate"])?.string()
 }
 
 fn index(leg: Leg) -> usize {
@@ -105,5 +135,20 @@ mod tests {
             text,
             "editor> {\"id\":1,\"cwd\":\"/home/user/w\"}\nagent< same\neditor< {\"method\":\"ours\",\"cost\":\"$$5\"}\n"
         );
+    }
+    #[test]
+    fn what_passed_with_something_of_ours_is_edited() {
+        let mut recorder = Recorder::over(Vec::new(), None);
+        let line = |text: &str| Bytes::from(format!("{text}\n"));
+        recorder.said(Leg::Editor, &line(r#"{"id":1,"method":"session/prompt","params":{"prompt":[]}}"#));
+        recorder.heard(Leg::Agent, &line(r#"{"id":1,"method":"session/prompt","params":{"prompt":[1]}}"#));
+        recorder.said(Leg::Agent, &line(r#"{"id":1,"result":{}}"#));
+        recorder.heard(Leg::Editor, &line(r#"{"method":"session/update","params":{}}"#));
+        recorder.heard(Leg::Editor, &line(r#"{"id":1,"result":{}}"#));
+        let text = String::from_utf8(recorder.to).expect("text");
+        let heard: Vec<&str> = text.lines().filter(|line| line.contains("< ")).collect();
+        assert!(heard[0].starts_with("agent< edited {"), "{text}");
+        assert!(heard[1].starts_with("editor< {\"method\""), "{text}");
+        assert_eq!(heard[2], "editor< same");
     }
 }
