@@ -53,7 +53,7 @@ impl Chain {
         match event {
             Event::RootOpened(header) => self.open_root(header),
             Event::Observed(observation) => self.observe(observation),
-            Event::Gap(gap) => self.gaps.push(PlacedGap { after: self.last_no(), gap: gap.clone() }),
+            Event::Gap(gap) => self.miss(gap),
             Event::WindowOpened(window) => self.open_window(window),
             Event::WindowRefined { window, facts } => self.refine(window, facts),
             Event::WindowClosed { window, closing } => self.close(window, *closing),
@@ -203,11 +203,19 @@ impl Chain {
         }
     }
 
+    /// Takes in a look that failed. One look that answers several asks is told several times.
+    fn miss(&mut self, gap: &Gap) {
+        if self.gaps.last().is_none_or(|last| last.gap != *gap) {
+            self.gaps.push(PlacedGap { after: self.last_no(), gap: gap.clone() });
+        }
+    }
+
+    /// Takes in a link. One that is told again adds nothing.
     fn observe(&mut self, observation: &Observation) {
-        if self.last_no().is_some_and(|last| observation.no <= last) {
-            self.odd += 1;
-        } else {
-            self.observations.push(Arc::new(observation.clone()));
+        match self.last() {
+            Some(last) if last == observation => {}
+            Some(last) if last.no >= observation.no => self.odd += 1,
+            Some(_) | None => self.observations.push(Arc::new(observation.clone())),
         }
     }
 
