@@ -371,7 +371,10 @@ impl Config {
 
     /// Adds a sentence that a person should see.
     pub fn warn(&mut self, warning: impl Into<String>) {
-        self.warnings.push(warning.into());
+        let warning = warning.into();
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
     }
 
     fn take(&mut self, written: &Written) {
@@ -407,7 +410,8 @@ impl Config {
         }
     }
 
-    fn tighten(&mut self, written: &Written) {
+    /// Lets a project's file make what holds stricter; whatever else it says is ignored, with a warning.
+    pub fn tighten(&mut self, written: &Written) {
         for setting in &written.settings {
             if setting.is_idle() && !self.already(&setting.value) {
                 self.warn(written.no_effect(setting.name, setting.line));
@@ -508,6 +512,27 @@ impl Written {
         };
         reader.table("", document.get_ref(), &mut written)?;
         Ok(written)
+    }
+
+    /// Returns the file name patterns that it adds to those whose content is never kept.
+    pub fn withheld(&self) -> impl Iterator<Item = &str> {
+        let patterns = self.settings.iter().filter_map(|setting| match &setting.value {
+            Value::Withhold(patterns) => Some(patterns),
+            Value::Approvals(_)
+            | Value::Defer(_)
+            | Value::OnRecordFailure(_)
+            | Value::AtTurnEnd(_)
+            | Value::AutoAccept(_)
+            | Value::MaxHold(_)
+            | Value::Headless(_)
+            | Value::Command(_)
+            | Value::Hold(_)
+            | Value::MaxSize(_)
+            | Value::Keep(_)
+            | Value::Level(_)
+            | Value::File(_) => None,
+        });
+        patterns.flatten().map(String::as_str)
     }
 
     /// Returns the names of all keys, as they are written, in the order of the documentation.

@@ -7,6 +7,8 @@ mod chain;
 mod demo;
 #[path = "processes/ends.rs"]
 mod ends;
+#[path = "processes/project.rs"]
+mod project;
 #[path = "processes/proxy.rs"]
 mod proxy;
 #[path = "processes/recording.rs"]

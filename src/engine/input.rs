@@ -1,6 +1,7 @@
 //! Everything that can happen to the engine.
 
 use crate::base::{AskId, RootId};
+use crate::config::Written;
 use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
@@ -116,6 +117,8 @@ pub struct OpenedRoot {
     pub top: Vec<u8>,
     /// `watch`, `hybrid` or `walk`.
     pub observing: &'static str,
+    /// What the root's own configuration says, or why it cannot be read; `None` where there is none.
+    pub project: Option<Result<Written, String>>,
     /// What the root's chain held already, in order, when this process first opened it.
     pub history: Vec<Record>,
     /// What replay of the chain had to skip.

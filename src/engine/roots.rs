@@ -1,6 +1,7 @@
 //! Roots: opened for a session, looked at, and what an earlier process left behind in their journals.
 
 use crate::base::{AskId, RootId, SessionId, SessionKey};
+use crate::config::Written;
 use crate::engine::conversation::Sharpness;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Level, Notice, OpenedRoot};
@@ -33,6 +34,7 @@ impl Engine {
         let Some(Wait::Roots(id)) = self.waits.remove(&ask) else { return };
         let Some(key) = self.sessions.get(&id).map(|session| session.key.clone()) else { return };
         for root in &roots {
+            self.project_says(root.project.as_ref());
             if let Ok(header) = &root.root {
                 let log = Log::Root(header.root.clone());
                 if self.ledger.chain(&header.root).is_none() {
@@ -58,6 +60,19 @@ impl Engine {
         }
         self.unpark_opened(&id);
         self.wake_jobs_of(&key);
+    }
+
+    /// Lets a root's own configuration make ours stricter. It holds for every session of this process.
+    fn project_says(&mut self, said: Option<&Result<Written, String>>) {
+        let config = &mut self.setup.config;
+        match said {
+            Some(Ok(written)) => {
+                config.tighten(written);
+                self.setup.withheld = self.setup.withheld.clone().and(written.withheld());
+            }
+            Some(Err(reason)) => config.warn(format!("the project's configuration is ignored: {reason}")),
+            None => {}
+        }
     }
 
     /// Writes who the session is, or that it goes on, and which of its directories are not tracked.

@@ -1,6 +1,7 @@
 //! Carrying effects out for real: journals and chains in line, everything that takes time on workers.
 
 use crate::base::{AskId, ProxyId, RootId, SessionKey, TreeId};
+use crate::config::Written;
 use crate::engine::{Action, Durability, Input, OpenedRoot};
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
@@ -12,8 +13,10 @@ use crate::review::{Answer, Ask, Computed, Problem, ProblemKind, compute};
 use crate::store::{
     Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
 };
+use crate::surface::PROJECT_FILE;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::os::unix::ffi::OsStringExt as _;
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -309,6 +312,7 @@ impl Opener {
             root: Err(String::new()),
             top: Vec::new(),
             observing: "none",
+            project: None,
             history: Vec::new(),
             skips: Vec::new(),
         };
@@ -328,8 +332,13 @@ impl Opener {
             opened.root = Ok(header);
             return Ok(());
         }
+        opened.project = project_file(root.top_bytes());
+        let mut settings = settings.clone();
+        if let Some(Ok(written)) = &opened.project {
+            settings.withheld = settings.withheld.and(written.withheld());
+        }
         let (store, report) =
-            RootStore::open(&self.place.state, root, settings).map_err(|error| error.to_string())?;
+            RootStore::open(&self.place.state, root, &settings).map_err(|error| error.to_string())?;
         let observing = report.observing.as_str();
         let joined = Fact::ProxyJoined { proxy: self.place.proxy.clone(), pid: std::process::id() };
         let joined = Record { at: self.place.clock.now().wall, event: joined };
@@ -346,6 +355,16 @@ impl Opener {
         opened.skips = report.skips;
         opened.root = Ok(report.header);
         Ok(())
+    }
+}
+
+/// Reads the configuration that a root brings along.
+fn project_file(top: &[u8]) -> Option<Result<Written, String>> {
+    let path = Path::new(OsStr::from_bytes(top)).join(PROJECT_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Some(Written::parse(PROJECT_FILE, &text).map_err(|error| error.to_string())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => Some(Err(format!("{PROJECT_FILE}: {error}"))),
     }
 }
 

@@ -263,6 +263,7 @@ impl World {
             root: root.clone(),
             top: Vec::new(),
             observing: "walk",
+            project: None,
             history: Vec::new(),
             skips: Vec::new(),
         };
