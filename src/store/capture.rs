@@ -2,16 +2,17 @@
 
 use crate::base::{BlobId, ObservationNo, ProxyId, RepoPath, SessionKey, TreeId, WallNs};
 use crate::ledger::{
-    Change, Content, Event, FileState, Flags, Gap, Observation, Record, RootHeader, RootKind, Skip, Why,
+    Change, Content, Event, FileState, Gap, Observation, Record, RootHeader, RootKind, Skip, Why,
 };
-use crate::store::ignores::Ignores;
-use crate::store::objects::{Objects, StoreBlobs, UserRepository, config_value};
-use crate::store::read::{Read, Reading, Taken, placeholder};
+use crate::store::ignores::{Ignores, outside_rules};
+use crate::store::objects::{Objects, StoreBlobs, UserRepository};
+use crate::store::read::{Read, Reading, placeholder};
 use crate::store::state::open_private;
-use crate::store::table::{File, Node, Table, state_of};
+use crate::store::table::Table;
+use crate::store::take::Seen;
 use crate::store::tracked::Tracked;
 use crate::store::verify::{Circumstances, Verifier};
-use crate::store::walk::{Found, Gone, Job, Orders, open_top, touch, walk};
+use crate::store::walk::{Found, Job, Orders, open_top, touch, walk};
 use crate::store::watch::{Watcher, is_shared_with_others};
 use crate::store::{Chain, Durability, Root, Settings, StateDir, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,11 +28,11 @@ pub struct RootStore {
     pub(crate) chain: Chain,
     pub(crate) settings: Settings,
     pub(crate) objects: Objects,
-    user: Option<UserRepository>,
-    tracked: Tracked,
+    pub(crate) user: Option<UserRepository>,
+    pub(crate) tracked: Tracked,
     outside_rules: Ignores,
     secret: [u8; 32],
-    table: Table,
+    pub(crate) table: Table,
     watcher: Option<Watcher>,
     /// The next look walks everything, whatever the watcher says.
     must_walk: bool,
@@ -39,9 +40,9 @@ pub struct RootStore {
     again: BTreeSet<RepoPath>,
     verifier: Verifier,
     state: (u64, u64),
-    last: Option<Last>,
+    pub(crate) last: Option<Last>,
     /// Whether this process has looked yet.
-    looked: bool,
+    pub(crate) looked: bool,
     /// Paths that calls named.
     named: BTreeSet<RepoPath>,
     /// Directories that appeared while this root was looked at.
@@ -52,9 +53,9 @@ pub struct RootStore {
 
 /// The last link of the chain.
 #[derive(Clone, Copy, Debug)]
-struct Last {
+pub(crate) struct Last {
     no: ObservationNo,
-    began: WallNs,
+    pub(crate) began: WallNs,
     tree: TreeId,
 }
 
@@ -490,182 +491,6 @@ impl RootStore {
         self.settings.store_cap.is_some_and(|cap| self.objects.bytes_on_disk() >= cap)
     }
 
-    fn note_gone(&mut self, gone: &Gone, read_at: WallNs, changes: &mut BTreeMap<RepoPath, Change>) {
-        let change = Change {
-            path: gone.path.clone(),
-            before: Some(state_of(&gone.file, &self.objects)),
-            after: None,
-            read_at,
-            mtime: WallNs(gone.mtime),
-            ctime: WallNs(gone.ctime),
-            flags: Flags::default(),
-        };
-        self.table.linked.remove(&gone.path);
-        changes.insert(gone.path.clone(), change);
-    }
-
-    /// Takes the ids of the user's index for the files whose stat proves them, and returns the others.
-    fn adopt(
-        &mut self,
-        jobs: Vec<Job>,
-        read_at: WallNs,
-        changes: &mut BTreeMap<RepoPath, Change>,
-    ) -> Vec<Job> {
-        let Some(user) = &self.user else { return jobs };
-        if self.looked {
-            return jobs;
-        }
-        let conversion = Conversion::of(user, &self.root, &self.settings, &jobs);
-        let (mut rest, mut proven) = (Vec::new(), Vec::new());
-        for job in jobs {
-            match self.tracked.proven(job.path.as_bytes(), &job.key) {
-                Some((mode, blob)) if !self.settings.withheld.hides(&job.path) => {
-                    proven.push((job, mode, blob))
-                }
-                Some(_) | None => rest.push(job),
-            }
-        }
-        for (job, mode, blob) in proven {
-            let (path, size) = (job.path.as_bytes(), job.key.size);
-            let sure = size <= self.settings.keep_up_to
-                && self.user.as_ref().is_some_and(|user| conversion.spares(user, path))
-                && (!conversion.is_possible() || self.objects.blob_size(blob) == Some(size))
-                && self.objects.borrow_blob(blob);
-            if !sure {
-                rest.push(job);
-                continue;
-            }
-            let state = FileState { mode, blob, size, content: Content::Kept };
-            let taken = Taken { state, in_tree: blob, bytes: Vec::new(), key: job.key, unstable: false };
-            self.settle(&Seen { job: &job, read_at, now: i64::MAX, full: false }, &taken, changes);
-        }
-        rest
-    }
-
-    fn take_in(
-        &mut self,
-        seen: &Seen<'_>,
-        read: Read,
-        changes: &mut BTreeMap<RepoPath, Change>,
-        brought: &mut Brought,
-    ) {
-        match read {
-            Read::File(mut taken) => {
-                let known = self.table.file(&seen.job.path).is_some();
-                if seen.full && !known && taken.state.content == Content::Kept {
-                    cap(&mut taken);
-                }
-                self.objects.put_hashed_blob(taken.in_tree, &taken.bytes);
-                self.settle(seen, &taken, changes);
-            }
-            Read::Gone => self.vanished(seen, changes),
-            Read::Unreadable(why) => {
-                brought.remarks.push(format!("{}: {why}", seen.job.path));
-                self.unreadable(seen, changes);
-            }
-        }
-    }
-
-    /// Puts a file as it was read into the table, and notes the change if it is one.
-    fn settle(&mut self, seen: &Seen<'_>, taken: &Taken, changes: &mut BTreeMap<RepoPath, Change>) {
-        let path = &seen.job.path;
-        let file = File {
-            mode: taken.state.mode,
-            blob: taken.in_tree,
-            size: Some(taken.state.size),
-            content: Some(taken.state.content),
-            key: Some(taken.key),
-            stale: taken.unstable || taken.key.is_racy(seen.now),
-            unreadable: false,
-        };
-        if taken.key.links > 1 {
-            self.table.linked.insert(path.clone());
-        }
-        let before = self.table.file(path).copied();
-        match self.table.locate(path) {
-            Some((dir, at)) if before.is_some() => self.table.update(dir, at, file),
-            Some(_) | None => {
-                let dir = self.table.make_parents(path);
-                self.table.put(dir, path.name(), Node::File(file));
-            }
-        }
-        let same = before.is_some_and(|old| (old.mode, old.blob) == (file.mode, file.blob));
-        if same && !taken.unstable {
-            return;
-        }
-        let hidden = before.is_none() && seen.job.unhidden && self.last.is_some();
-        if hidden && seen.job.ignored && self.stood_before(taken) {
-            return;
-        }
-        let flags = Flags {
-            unstable: taken.unstable,
-            ignored: seen.job.ignored,
-            base_unknown: hidden,
-            ..Flags::default()
-        };
-        self.note(seen, before, Some(taken.state), (taken.key.mtime, taken.key.ctime, flags), changes);
-    }
-
-    /// Says whether a file that comes into sight has not changed since the last link.
-    fn stood_before(&self, taken: &Taken) -> bool {
-        const MARGIN_MS: i64 = -2_000;
-        let last = taken.key.mtime.max(taken.key.ctime);
-        self.last.is_some_and(|link| last < link.began.plus_ms(MARGIN_MS).0)
-    }
-
-    fn note(
-        &self,
-        seen: &Seen<'_>,
-        before: Option<File>,
-        after: Option<FileState>,
-        (mtime, ctime, flags): (i64, i64, Flags),
-        changes: &mut BTreeMap<RepoPath, Change>,
-    ) {
-        let before = before.map(|file| state_of(&file, &self.objects));
-        let path = seen.job.path.clone();
-        // A file that gave way to something else of its name in the same look keeps the older "before".
-        let before = before.or_else(|| changes.get(&path).and_then(|change| change.before));
-        if before == after && flags.is_plain() {
-            changes.remove(&path);
-            return;
-        }
-        let change = Change {
-            path: path.clone(),
-            before,
-            after,
-            read_at: seen.read_at,
-            mtime: WallNs(mtime),
-            ctime: WallNs(ctime),
-            flags,
-        };
-        changes.insert(path, change);
-    }
-
-    /// The file went away between listing and reading.
-    fn vanished(&mut self, seen: &Seen<'_>, changes: &mut BTreeMap<RepoPath, Change>) {
-        let path = &seen.job.path;
-        let Some(before) = self.table.file(path).copied() else { return };
-        self.table.set(path, None);
-        let times = (seen.job.key.mtime, seen.read_at.0, Flags::default());
-        self.note(seen, Some(before), None, times, changes);
-    }
-
-    /// The file cannot be read: what stood there is kept, and said to be unreadable, once.
-    fn unreadable(&mut self, seen: &Seen<'_>, changes: &mut BTreeMap<RepoPath, Change>) {
-        let path = &seen.job.path;
-        let (Some(before), Some((dir, at))) = (self.table.file(path).copied(), self.table.locate(path))
-        else {
-            return;
-        };
-        self.table.update(dir, at, File { stale: true, unreadable: true, ..before });
-        if before.unreadable {
-            return;
-        }
-        let kept = state_of(&before, &self.objects);
-        let flags = Flags { unreadable: true, ignored: seen.job.ignored, ..Flags::default() };
-        self.note(seen, Some(before), Some(kept), (seen.job.key.mtime, seen.job.key.ctime, flags), changes);
-    }
-
     /// Makes the table stand for the last link again: the look that saw these changes is not a link.
     fn take_back(&mut self, changes: &BTreeMap<RepoPath, Change>) {
         self.objects.forget_staged();
@@ -688,19 +513,9 @@ impl RootStore {
 
 /// What a look brings besides its outcome.
 #[derive(Default)]
-struct Brought {
+pub(crate) struct Brought {
     foreign: Vec<Record>,
-    remarks: Vec<String>,
-}
-
-/// A job with the circumstances of its reading.
-struct Seen<'a> {
-    job: &'a Job,
-    read_at: WallNs,
-    /// The file system's clock when the walk began.
-    now: i64,
-    /// The store is at its cap.
-    full: bool,
+    pub(crate) remarks: Vec<String>,
 }
 
 const FLUSH_ABOVE: usize = 16 * 1024 * 1024;
@@ -722,13 +537,6 @@ fn batches(jobs: &[Job]) -> Vec<&[Job]> {
     batches
 }
 
-fn cap(taken: &mut Taken) {
-    let text = placeholder(Content::Cap, taken.state.size, &taken.state.blob.to_string());
-    taken.state.content = Content::Cap;
-    taken.in_tree = crate::store::objects::blob_id(&text);
-    taken.bytes = text;
-}
-
 /// Returns the blob that stands for a state in trees.
 pub(crate) fn in_tree(state: &FileState) -> BlobId {
     match state.content {
@@ -739,92 +547,8 @@ pub(crate) fn in_tree(state: &FileState) -> BlobId {
     }
 }
 
-/// Whether git may have converted files of this repository when it wrote them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Conversion {
-    /// Nothing names one.
-    None,
-    /// Line endings or keywords: then a blob of another size gives it away.
-    Sized,
-    /// Filters or encodings: each path must be asked.
-    Filtered,
-}
-
-impl Conversion {
-    fn of(user: &UserRepository, root: &Root, settings: &Settings, jobs: &[Job]) -> Self {
-        let info = user.common_dir().join("info/attributes");
-        let configured = ["core.autocrlf", "core.eol"].iter().any(|key| user.config(key).is_some());
-        let others = settings.git_config_files();
-        let mut texts = others.iter().filter_map(|file| std::fs::read(file).ok());
-        let elsewhere = texts.any(|text| mentions(&text, &[b"autocrlf", b"eol", b"attributesfile"]));
-        let named = jobs.iter().filter(|job| job.path.name() == b".gitattributes");
-        let files = named.map(|job| root.top.join(os_path(&job.path))).chain([info]);
-        let texts: Vec<_> = files.filter_map(|file| std::fs::read(file).ok()).collect();
-        if user.config("core.attributesfile").is_some()
-            || texts.iter().any(|text| mentions(text, &[b"filter", b"working-tree-encoding", b"[attr]"]))
-        {
-            Self::Filtered
-        } else if configured || elsewhere || !texts.is_empty() {
-            Self::Sized
-        } else {
-            Self::None
-        }
-    }
-
-    fn is_possible(self) -> bool {
-        self != Self::None
-    }
-
-    /// Says whether no filter is named for a path.
-    fn spares(self, user: &UserRepository, path: &[u8]) -> bool {
-        self != Self::Filtered || !user.is_filtered(path)
-    }
-}
-
-fn mentions(text: &[u8], words: &[&[u8]]) -> bool {
-    let lower = text.to_ascii_lowercase();
-    words.iter().any(|word| memchr::memmem::find(&lower, word).is_some())
-}
-
-fn os_path(path: &RepoPath) -> &Path {
-    use std::os::unix::ffi::OsStrExt as _;
-    Path::new(std::ffi::OsStr::from_bytes(path.as_bytes()))
-}
-
 fn borrowed_from(user: Option<&UserRepository>) -> Option<PathBuf> {
     user.map(|user| user.common_dir().join("objects"))
-}
-
-/// Returns the rules that stand outside the worktree: the person's own, then the repository's.
-fn outside_rules(user: Option<&UserRepository>, root: &Root, settings: &Settings) -> Ignores {
-    let fold_case = user.is_some_and(|user| user.config_bool("core.ignorecase"));
-    let mut rules = Ignores::none(fold_case);
-    if let Some(text) = excludes_file(user, settings).and_then(|file| std::fs::read(file).ok()) {
-        rules = rules.with(b"", &text);
-    }
-    let info = match user {
-        Some(user) => user.common_dir().join("info/exclude"),
-        None => root.top.join(".git/info/exclude"),
-    };
-    match std::fs::read(info) {
-        Ok(text) => rules.with(b"", &text),
-        Err(_) => rules,
-    }
-}
-
-fn excludes_file(user: Option<&UserRepository>, settings: &Settings) -> Option<PathBuf> {
-    let key = "core.excludesfile";
-    let named = user
-        .and_then(|user| user.config(key))
-        .or_else(|| settings.git_config_files().iter().find_map(|file| config_value(file, key)));
-    match (named, &settings.home) {
-        (Some(named), Some(home)) => Some(match named.strip_prefix("~/") {
-            Some(rest) => home.join(rest),
-            None => PathBuf::from(named),
-        }),
-        (Some(named), None) => Some(PathBuf::from(named)),
-        (None, _) => settings.config_home.as_ref().map(|dir| dir.join("git/ignore")),
-    }
 }
 
 /// Starts watching, where events can be trusted and watching is wanted.

@@ -1,9 +1,11 @@
 //! Ignore rules as git has them: a chain of pattern files, the deepest first, the last match of the first that matches.
 
+use crate::store::objects::{UserRepository, config_value};
+use crate::store::{Root, Settings};
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What the rules say of a path.
@@ -83,6 +85,38 @@ fn compile(text: &[u8], fold_case: bool) -> Option<Gitignore> {
         drop(builder.add_line(None, &String::from_utf8_lossy(line)));
     }
     builder.build().ok().filter(|patterns| !patterns.is_empty())
+}
+
+/// Returns the rules that stand outside the worktree: the person's own, then the repository's.
+pub(crate) fn outside_rules(user: Option<&UserRepository>, root: &Root, settings: &Settings) -> Ignores {
+    let fold_case = user.is_some_and(|user| user.config_bool("core.ignorecase"));
+    let mut rules = Ignores::none(fold_case);
+    if let Some(text) = excludes_file(user, settings).and_then(|file| std::fs::read(file).ok()) {
+        rules = rules.with(b"", &text);
+    }
+    let info = match user {
+        Some(user) => user.common_dir().join("info/exclude"),
+        None => root.top.join(".git/info/exclude"),
+    };
+    match std::fs::read(info) {
+        Ok(text) => rules.with(b"", &text),
+        Err(_) => rules,
+    }
+}
+
+fn excludes_file(user: Option<&UserRepository>, settings: &Settings) -> Option<PathBuf> {
+    let key = "core.excludesfile";
+    let named = user
+        .and_then(|user| user.config(key))
+        .or_else(|| settings.git_config_files().iter().find_map(|file| config_value(file, key)));
+    match (named, &settings.home) {
+        (Some(named), Some(home)) => Some(match named.strip_prefix("~/") {
+            Some(rest) => home.join(rest),
+            None => PathBuf::from(named),
+        }),
+        (Some(named), None) => Some(PathBuf::from(named)),
+        (None, _) => settings.config_home.as_ref().map(|dir| dir.join("git/ignore")),
+    }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@
 //! **Not here.** What an observation means (`ledger`); when to observe or restore (`engine`); limits and patterns as
 //! people configure them (`config`; they come in as [`Settings`]).
 
+mod adopt;
 mod capture;
 mod chain;
 mod error;
@@ -34,6 +35,7 @@ mod settings;
 mod state;
 mod swap;
 mod table;
+mod take;
 mod tracked;
 mod verify;
 mod walk;

@@ -244,10 +244,8 @@ impl RootStore {
         self.between(Step::Written)?;
         if let Err(error) = site.move_from(Place::Temporary) {
             site.unlink(Place::Temporary).map_err(io("remove the temporary of"))?;
-            return match error.kind() {
-                std::io::ErrorKind::AlreadyExists => Err(Stop::Stale(None)),
-                _ => Err(Stop::Io("create", error)),
-            };
+            let taken = error.kind() == std::io::ErrorKind::AlreadyExists;
+            return Err(if taken { Stop::Stale(None) } else { Stop::Io("create", error) });
         }
         site.sync();
         self.between(Step::Swapped)?;
@@ -576,5 +574,7 @@ fn make_parents(top: &OwnedFd, path: &RepoPath) -> std::io::Result<()> {
     Ok(())
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

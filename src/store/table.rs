@@ -31,7 +31,7 @@ impl Key {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             ino: stat.st_ino,
             mode: stat.st_mode,
-            links: stat.st_nlink.into(),
+            links: stat.st_nlink,
         }
     }
 

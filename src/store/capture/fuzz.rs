@@ -74,7 +74,7 @@ fn storm(rounds: u64, seed: u64, settings: &Settings) {
     for _ in 0..30 {
         stir(&git, &mut dice, &outside);
     }
-    git.write("e.x/../seed", "x");
+    git.write("seed", "x");
     let mut eye = Eye::with(&git, settings.clone());
     eye.look();
     let mut walker = Eye::with(&git, Settings { watch_up_to: 0, ..Settings::default() });

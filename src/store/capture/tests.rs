@@ -535,3 +535,132 @@ fn a_dead_proxy_is_said_to_have_left() {
     assert!(seen.foreign.iter().any(|record| record.event == left), "{:?}", seen.foreign);
     assert!(see(&mut eye.store, &[]).foreign.is_empty());
 }
+
+#[test]
+fn what_cannot_be_watched_is_walked() {
+    let git = Git::none();
+    for dir in ["a", "b/c", "d"] {
+        git.write(&format!("{dir}/f"), "x");
+    }
+    let mut eye = Eye::with(&git, Settings { watch_up_to: 2, ..Settings::default() });
+    assert_eq!(eye.store.observing(), Observing::Watch);
+    eye.look();
+    assert_eq!(eye.store.observing(), Observing::Hybrid);
+    for dir in ["a", "b/c", "d", "d/new/er"] {
+        git.write(&format!("{dir}/f"), "changed");
+        assert_eq!(eye.look().changes.len(), 1, "{dir}");
+    }
+    let walking = Eye::with(&git, Settings { watch_up_to: 0, ..Settings::default() });
+    assert_eq!(walking.store.observing(), Observing::Walk);
+}
+
+#[test]
+fn a_verify_walk_finds_what_the_watcher_did_not_tell() {
+    let git = Git::none();
+    git.write("dir/f", "x");
+    git.write("dir/g", "x");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    git.write("dir/f", "changed");
+    git.write("dir/sub/new", "x");
+    std::fs::remove_file(git.top().join("dir/g")).unwrap();
+    drop(eye.store.watcher.as_ref().unwrap().take());
+    let end = |eye: &mut Eye| {
+        let proxy = ProxyId::new("test");
+        eye.store.observe(Why::TurnEnd, &[], &|| WallNs(wall_now()), &proxy).outcome.unwrap()
+    };
+    assert_eq!(told(&end(&mut eye)), [""; 0], "the events are lost");
+    eye.store.verifier.wait();
+    assert_eq!(told(&eye.look()), ["~dir/f", "-dir/g", "+dir/sub/new"]);
+    assert_eq!(eye.store.watch_missed(), 3);
+    git.write("dir/sub/new", "watched from now on");
+    assert_eq!(told(&eye.look()), ["~dir/sub/new"]);
+    assert_eq!(eye.store.watch_missed(), 3);
+}
+
+#[test]
+fn our_own_state_is_no_content_wherever_it_lies() {
+    let git = Git::none();
+    git.write("f", "x");
+    let state = StateDir::open(git.top().join("deep/state")).unwrap();
+    let root = crate::store::resolve_root(git.top(), &Settings::default()).unwrap();
+    let (mut store, _) = RootStore::open(&state, root, &Settings::default()).unwrap();
+    look(&mut store, &[]);
+    assert_eq!(store.files(), 1);
+    assert_eq!(told(&look(&mut store, &[])), [""; 0]);
+}
+
+#[test]
+fn a_person_who_commits_meanwhile_never_meets_a_lock_of_ours() {
+    let git = Git::init();
+    git.write("f", "0\n");
+    git.commit("one");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    std::thread::scope(|scope| {
+        let person = scope.spawn(|| {
+            for n in 1..15 {
+                git.write("f", format!("{n}\n"));
+                git.run(&["add", "f"]);
+                git.run(&["commit", "-qm", "more"]);
+            }
+        });
+        while !person.is_finished() {
+            eye.look();
+        }
+        person.join().unwrap();
+    });
+    assert!(!git.top().join(".git/index.lock").exists());
+    assert_eq!(eye.look().tree.to_string(), git.tree());
+    assert_eq!(eye.look().head, Some(git.run(&["rev-parse", "HEAD"])));
+}
+
+#[test]
+fn files_that_come_and_go_between_two_looks_leave_nothing() {
+    let git = Git::none();
+    git.write("f", "x");
+    let mut eye = Eye::on(&git);
+    let base = eye.look();
+    for n in 0..500 {
+        git.write(&format!("tmp_x/{}/f{n}", n % 9), "x");
+    }
+    std::fs::remove_dir_all(git.top().join("tmp_x")).unwrap();
+    let seen = eye.look();
+    assert_eq!((told(&seen), seen.tree, seen.made), (Vec::new(), base.tree, Vec::new()));
+}
+
+#[test]
+fn many_proxies_share_one_root_without_a_failure() {
+    let git = Git::init();
+    git.write("f", "0\n");
+    git.commit("one");
+    let eye = Eye::on(&git);
+    let git = &git;
+    std::thread::scope(|scope| {
+        for proxy in 0..6 {
+            let mut store = eye.again();
+            scope.spawn(move || {
+                for round in 0..6 {
+                    git.write(&format!("p{proxy}"), format!("{round}\n"));
+                    let seen = look(&mut store, &[]);
+                    assert!(seen.changes.len() <= 7, "{:?}", told(&seen));
+                }
+            });
+        }
+    });
+    let (mut last, report) = RootStore::open(&eye.state, eye.store.root().clone(), &eye.settings).unwrap();
+    let mut numbers = Vec::new();
+    let mut current: BTreeMap<RepoPath, Option<FileState>> = BTreeMap::new();
+    for record in &report.history {
+        if let Event::Observed(observation) = &record.event {
+            numbers.push(observation.no.0);
+            for change in &observation.changes {
+                let before = current.insert(change.path.clone(), change.after);
+                assert_eq!(before.unwrap_or(change.before), change.before, "the chain is a chain");
+            }
+        }
+    }
+    assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>());
+    assert!(report.skips.is_empty());
+    assert_eq!(look(&mut last, &[]).tree.to_string(), git.tree());
+}

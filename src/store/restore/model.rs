@@ -1,0 +1,124 @@
+//! Capture and restore against a reference: what an agent does to a tree is taken back file by file, in any order, and
+//! what a person did to other files stays.
+
+use super::*;
+use crate::ledger::Why;
+use crate::store::oracle::{Eye, Git};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+type Tree = BTreeMap<String, (Mode, Vec<u8>)>;
+
+fn content() -> impl Strategy<Value = (Mode, Vec<u8>)> {
+    let mode = prop_oneof![4 => Just(Mode::Regular), 1 => Just(Mode::Executable), 1 => Just(Mode::Symlink)];
+    let bytes = prop_oneof![
+        Just(Vec::new()),
+        Just(vec![0]),
+        proptest::collection::vec(prop_oneof![Just(b'\n'), Just(b'a'), any::<u8>()], 1..40),
+    ];
+    (mode, bytes).prop_map(|(mode, bytes)| match mode {
+        Mode::Symlink => (mode, format!("to-{}", bytes.len()).into_bytes()),
+        Mode::Regular | Mode::Executable => (mode, bytes),
+    })
+}
+
+/// Paths that turn from file to directory and back.
+fn tree() -> impl Strategy<Value = Tree> {
+    let path =
+        prop_oneof![Just("a"), Just("b"), Just("a/x"), Just("d/e/f"), Just("d/e"), Just("d/g"), Just("z")];
+    proptest::collection::btree_map(path.prop_map(str::to_owned), content(), 0..6).prop_map(|mut tree| {
+        let paths: Vec<_> = tree.keys().cloned().collect();
+        for path in &paths {
+            if paths.iter().any(|other| other.starts_with(&format!("{path}/"))) {
+                tree.remove(path);
+            }
+        }
+        tree
+    })
+}
+
+fn write(git: &Git, from: &Tree, to: &Tree) {
+    for path in from.keys().filter(|path| !to.contains_key(*path)) {
+        std::fs::remove_file(git.top().join(path)).unwrap();
+        let mut dir = git.top().join(path);
+        while dir.pop() && dir != git.top() && std::fs::remove_dir(&dir).is_ok() {}
+    }
+    for (path, (mode, bytes)) in to.iter().filter(|(path, state)| from.get(*path) != Some(*state)) {
+        let file = git.top().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        drop(std::fs::remove_file(&file));
+        match mode {
+            Mode::Symlink => symlink(String::from_utf8(bytes.clone()).unwrap(), &file).unwrap(),
+            Mode::Regular | Mode::Executable => {
+                std::fs::write(&file, bytes).unwrap();
+                let bits = if *mode == Mode::Executable { 0o755 } else { 0o644 };
+                std::fs::set_permissions(&file, std::fs::Permissions::from_mode(bits)).unwrap();
+            }
+        }
+    }
+}
+
+fn read(git: &Git) -> Tree {
+    let mut tree = Tree::new();
+    let mut todo = vec![git.top().to_owned()];
+    while let Some(dir) = todo.pop() {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            let (path, meta) = (entry.path(), entry.path().symlink_metadata().unwrap());
+            let name = path.strip_prefix(git.top()).unwrap().to_str().unwrap().to_owned();
+            if meta.is_dir() {
+                todo.push(path);
+            } else if meta.is_symlink() {
+                let target = std::fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
+                tree.insert(name, (Mode::Symlink, target));
+            } else {
+                let executable = meta.permissions().mode() & 0o100 != 0;
+                let mode = if executable { Mode::Executable } else { Mode::Regular };
+                tree.insert(name, (mode, std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    tree
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn taking_back_everything_an_agent_did_restores_the_base(base in tree(), agent in tree(), seed in any::<u64>()) {
+        let git = Git::none();
+        write(&git, &Tree::new(), &base);
+        let mut eye = Eye::on(&git);
+        eye.look();
+        write(&git, &base, &agent);
+        let seen = eye.look();
+        let root = eye.store.root().id.clone();
+        let mut plans: Vec<_> = seen
+            .changes
+            .iter()
+            .map(|change| FilePlan {
+                root: root.clone(),
+                path: change.path.clone(),
+                expected: change.after,
+                wanted: change.before.map_or(Wanted::Absent, Wanted::State),
+            })
+            .collect();
+        // Removals first: a file may stand where a directory was. Otherwise in any order.
+        plans.sort_by_key(|plan| {
+            let mixed = plan.path.as_bytes().iter().fold(seed, |hash, byte| hash.rotate_left(7) ^ u64::from(*byte));
+            (!matches!(plan.wanted, Wanted::Absent), mixed)
+        });
+        for plan in &plans {
+            let prepared = eye.store.prepare(std::slice::from_ref(plan)).remove(0);
+            prop_assert!(prepared.is_ok(), "{plan:?}: {prepared:?}");
+            let outcome = eye.store.restore(&[prepared.unwrap()]).remove(0);
+            prop_assert!(matches!(outcome.result, RevertResult::Done { .. }), "{plan:?}: {outcome:?}");
+        }
+        prop_assert_eq!(read(&git), base);
+        let proxy = crate::base::ProxyId::new("test");
+        let after = eye.store.observe(Why::Review, &[], &|| crate::base::WallNs(1), &proxy).outcome.unwrap();
+        prop_assert_eq!(after.changes.len(), seen.changes.len());
+        let mut fresh = Eye::on(&git);
+        prop_assert_eq!(fresh.look().tree, after.tree);
+    }
+}
