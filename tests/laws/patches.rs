@@ -3,6 +3,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_in_result,
+    clippy::print_stdout,
     reason = "git is asked, and a test has what it needs"
 )]
 
