@@ -5,6 +5,7 @@ use crate::diff::{Diff, Text};
 use crate::ledger::anchor::follow;
 use crate::ledger::content::Body;
 use crate::ledger::draft::Draft;
+use crate::ledger::flood::summarise;
 use crate::ledger::study::{Study, Subject};
 use crate::ledger::{
     Blobs, Cache, CallKey, CallRow, CommentRow, CommentView, Decision, Entry, FileState, Hunk, Kin, Ledger,
@@ -42,6 +43,7 @@ pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: 
         credited.into_iter().filter(|(key, _)| !present.contains(key)).map(|(_, row)| row).collect();
     listing.hunks.extend(outside(own));
     decide(own, &mut listing.hunks, blobs);
+    listing.hunks = summarise(listing.hunks);
     listing.rejected = gone(ledger, own, &listing.hunks, blobs);
     listing.hunks.sort_by(|a, b| order(a).cmp(&order(b)));
     listing.rejected.sort_by(|a, b| order(a).cmp(&order(b)));

@@ -34,6 +34,7 @@ mod decisions;
 mod draft;
 mod event;
 mod explain;
+mod flood;
 mod fold;
 mod history;
 mod hunk;

@@ -600,3 +600,22 @@ fn one_path_in_two_roots_is_ambiguous() {
     assert!(matches!(locate(&ledger, &key, "f"), Err(LocateError::Ambiguous { .. })));
     assert!(locate(&ledger, &key, "/two/f").is_ok());
 }
+
+#[test]
+fn a_flood_that_no_call_wrote_is_one_item_and_hides_nothing_of_a_call() {
+    let mut told = Chronicle::new(&[("src/a", "x\n")]);
+    told.prompt("s").wait(400).call("s", "sh", ToolKind::Execute).wait(20).write("out/mine", "y\n").wait(50);
+    told.done("s", "sh").end("s").wait(5000).write("src/person", "x\n");
+    for n in 0..600 {
+        told.write(&format!("out/deep/{}/{n}", n % 7), "z\n");
+    }
+    told.wait(100).look(Why::Activity);
+    assert_eq!(
+        told.shown("s"),
+        [
+            "out/deep summary 1-1>1-1 external [] locked",
+            "out/mine text 1-1>1-2 sole [sh]",
+            "src/person text 1-1>1-2 external []",
+        ]
+    );
+}
