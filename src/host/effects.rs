@@ -115,7 +115,12 @@ impl Effects {
         let open = Arc::new(Open::default());
         let mut opener = Opener { place: place.clone(), held, open: Arc::clone(&open), inbox: inbox.clone() };
         let opener = Worker::start("opener", move |queue| opener.work(queue))?;
-        let mut reckoner = Reckoner { inbox: inbox.clone(), cache: Cache::default() };
+        let mut reckoner = Reckoner {
+            state: place.state.clone(),
+            inbox: inbox.clone(),
+            cache: Cache::default(),
+            beside: BTreeMap::new(),
+        };
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
         Ok(Self { place, open, inbox, opener, reckoner })
     }
@@ -370,14 +375,30 @@ fn project_file(top: &[u8]) -> Option<Result<Written, String>> {
 
 /// Computes answers from snapshots, away from the relay.
 struct Reckoner {
+    state: StateDir,
     inbox: Inbox,
+    /// The headers of sessions of other processes: a listing calls them by the names that their peers chose.
+    beside: BTreeMap<SessionKey, Option<Record>>,
     /// What earlier answers already found out.
     cache: Cache,
 }
 
 impl Reckoner {
+    /// Adds the headers of the sessions that have windows on a root and are not of this process.
+    fn introduce(&mut self, ledger: &mut Ledger) {
+        let met: BTreeSet<SessionKey> =
+            ledger.chains().flat_map(|(_, chain)| chain.sessions()).cloned().collect();
+        for key in met.into_iter().filter(|key| ledger.session(key).is_none()).collect::<Vec<_>>() {
+            let header = self.beside.entry(key.clone()).or_insert_with(|| self.state.session_opening(&key));
+            if let Some(header) = header {
+                ledger.apply(&Log::Session(key), header);
+            }
+        }
+    }
+
     fn work(&mut self, queue: &mut VecDeque<Reckoning>) {
-        let Some(Reckoning { ask, session, what, ledger, blobs }) = queue.pop_front() else { return };
+        let Some(Reckoning { ask, session, what, mut ledger, blobs }) = queue.pop_front() else { return };
+        self.introduce(&mut ledger);
         let cache = &mut self.cache;
         let computed =
             guarded(|| compute(&ledger, &session, &what, &blobs, cache)).unwrap_or_else(|reason| {

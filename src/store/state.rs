@@ -8,7 +8,7 @@
 //! ```
 
 use crate::base::{ProxyId, RootId, SessionKey, WallNs};
-use crate::ledger::{Event, Log, SessionHeader};
+use crate::ledger::{Event, Log, Record, SessionHeader};
 use crate::store::journal::{Replay, read_journal};
 use crate::store::process::is_alive;
 use crate::store::{Journal, StoreError};
@@ -130,6 +130,12 @@ impl StateDir {
         };
         let live = self.holder(&key);
         SessionOnDisk { key, header, opened, grew, live }
+    }
+
+    /// Returns the record that opened a session; `None` when it cannot be read.
+    pub fn session_opening(&self, key: &SessionKey) -> Option<Record> {
+        let (header, at) = first_record(&self.session_ledger(key)).ok()?;
+        Some(Record { at, event: Event::SessionOpened(header) })
     }
 
     /// Replays a session's ledger without a lock, up to its last whole record.
