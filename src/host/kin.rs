@@ -63,17 +63,17 @@ impl Strangers {
 /// `strangers` or descend from one.
 pub(crate) fn descendants(strangers: &Strangers) -> Vec<(i32, Process)> {
     let Ok(ours) = i32::try_from(std::process::id()) else { return Vec::new() };
-    let all = everybody();
-    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
-    for (&pid, process) in &all {
-        children.entry(process.parent).or_default().push(pid);
-    }
+    let scanned = (!std::fs::exists("/proc/thread-self/children").unwrap_or(false)).then(scan);
+    let children_of = |pid| match &scanned {
+        Some(scanned) => scanned.get(&pid).cloned().unwrap_or_default(),
+        None => children_of(pid),
+    };
     let mut found = Vec::new();
     let mut wave = vec![ours];
     let mut seen = BTreeSet::from([ours]);
     while let Some(parent) = wave.pop() {
-        for &child in children.get(&parent).map(Vec::as_slice).unwrap_or_default() {
-            let Some(&process) = all.get(&child) else { continue };
+        for child in children_of(parent) {
+            let Some(process) = look(child) else { continue };
             if seen.insert(child) && !strangers.0.contains(&(child, process.started)) {
                 wave.push(child);
                 found.push((child, process));
@@ -83,12 +83,27 @@ pub(crate) fn descendants(strangers: &Strangers) -> Vec<(i32, Process)> {
     found
 }
 
-fn everybody() -> BTreeMap<i32, Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else { return BTreeMap::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter_map(|pid| Some((pid, look(pid)?)))
-        .collect()
+/// Returns the children of a process.
+fn children_of(pid: i32) -> Vec<i32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut children = Vec::new();
+    for thread in threads.flatten() {
+        let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        children.extend(listed.split_ascii_whitespace().filter_map(|child| child.parse::<i32>().ok()));
+    }
+    children
+}
+
+/// Finds the children of every process by looking at all of them.
+fn scan() -> BTreeMap<i32, Vec<i32>> {
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return children };
+    for pid in entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()) {
+        if let Some(process) = look(pid) {
+            children.entry(process.parent).or_default().push(pid);
+        }
+    }
+    children
 }
 
 /// Reaps the dead children that we adopted as a subreaper, one by one; `but` is left to whoever waits for it.
@@ -111,12 +126,15 @@ fn reap(pid: i32) {
 pub(crate) fn end_descendants(strangers: &Strangers) {
     let deadline = std::time::Instant::now() + LIMIT;
     let mut asked: BTreeMap<(i32, u64), std::time::Instant> = BTreeMap::new();
+    let mut quiet = 0;
     loop {
         reap_adopted(None);
         let left: Vec<_> =
             descendants(strangers).into_iter().filter(|(_, process)| !process.zombie).collect();
         let now = std::time::Instant::now();
-        if left.is_empty() || now >= deadline {
+        // A list that is read while a process ends may miss its siblings, so once is not enough.
+        quiet = if left.is_empty() { quiet + 1 } else { 0 };
+        if quiet == 2 || now >= deadline {
             return;
         }
         for (pid, process) in left {
@@ -128,7 +146,9 @@ pub(crate) fn end_descendants(strangers: &Strangers) {
                 signal(pid, Signal::KILL);
             }
         }
-        std::thread::sleep(Duration::from_millis(10));
+        if quiet == 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The one that owns the engine: what happened goes in, what comes out is done, in order.
 
-use crate::base::{AskId, Leg};
+use crate::base::{AskId, Leg, Tick};
 use crate::engine::{Action, Durability, Input, Level, Notice, Setup};
 use crate::host::child::AgentPid;
 use crate::host::clock::Clock;
@@ -90,6 +90,8 @@ pub(crate) struct Parts {
 pub(crate) struct Relay {
     fused: Fused,
     clock: Clock,
+    /// When the event that is being taken in was taken: one reading of the clocks for a batch of lines.
+    now: Tick,
     events: Receiver<Event>,
     /// Kept, so that the channel never reports its end.
     _inbox: Inbox,
@@ -133,6 +135,7 @@ impl Relay {
         let (inbox, events) = parts.events;
         Self {
             fused: Fused::new(parts.setup),
+            now: parts.clock.now(),
             clock: parts.clock,
             events,
             _inbox: inbox,
@@ -173,8 +176,10 @@ impl Relay {
             self.events.recv_timeout(patience).ok()
         };
         let happened = event.is_some() || patience < at_most;
+        self.now = self.clock.now();
         if let Some(event) = event {
             self.take(event);
+            self.now = self.clock.now();
         }
         self.wake();
         happened
@@ -255,7 +260,7 @@ impl Relay {
     }
 
     fn step(&mut self, input: Input) {
-        let actions = self.fused.step(self.clock.now(), input);
+        let actions = self.fused.step(self.now, input);
         self.act(actions);
     }
 
@@ -337,8 +342,7 @@ impl Relay {
     }
 
     fn wake(&mut self) {
-        let now = self.clock.now();
-        if self.fused.deadline().is_some_and(|due| due.mono <= now.mono) {
+        if self.fused.deadline().is_some_and(|due| due.mono <= self.now.mono) {
             self.step(Input::Woken);
         }
     }
