@@ -101,6 +101,14 @@ impl Blobs for AllBlobs {
     fn bytes(&self, blob: crate::base::BlobId) -> Option<Arc<[u8]>> {
         self.0.iter().find_map(|store| store.bytes(blob))
     }
+
+    fn entry(&self, tree: TreeId, path: &crate::base::RepoPath) -> Option<crate::ledger::FileState> {
+        self.0.iter().find_map(|store| store.entry(tree, path))
+    }
+
+    fn committed(&self, head: &str, path: &crate::base::RepoPath) -> Option<crate::base::BlobId> {
+        self.0.iter().find_map(|store| store.committed(head, path))
+    }
 }
 
 impl Effects {

@@ -4,8 +4,9 @@ use crate::base::{BlobId, ObservationNo, ProxyId, RepoPath, SessionKey, TreeId, 
 use crate::ledger::{
     Change, Content, Event, FileState, Gap, Observation, Record, RootHeader, RootKind, Skip, Why,
 };
+use crate::store::contents::StoreBlobs;
 use crate::store::ignores::{Ignores, outside_rules};
-use crate::store::objects::{Objects, StoreBlobs, UserRepository};
+use crate::store::objects::{Objects, UserRepository};
 use crate::store::read::{Read, Reading, placeholder};
 use crate::store::state::open_private;
 use crate::store::table::Table;

@@ -19,6 +19,7 @@
 mod adopt;
 mod capture;
 mod chain;
+mod contents;
 mod error;
 mod ignores;
 mod journal;
@@ -44,11 +45,11 @@ mod watch;
 
 pub use capture::{Observed, Observing, OpenReport, RootStore};
 pub use chain::Chain;
+pub use contents::StoreBlobs;
 pub use error::{Cause, StoreError};
 pub use journal::{
     Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
 };
-pub use objects::StoreBlobs;
 pub use retention::{Kept, KeptRoot, Sweep, plan_sweep};
 pub use root::{Refused, Root, resolve_root};
 pub use settings::Settings;

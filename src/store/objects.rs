@@ -1,7 +1,6 @@
 //! The private object store of a root, and a read-only eye on the user's repository. The only importer of git2.
 
 use crate::base::{BlobId, SessionKey, TreeId};
-use crate::ledger::Blobs;
 use crate::store::StoreError;
 use crate::store::segment::{Kind, Segment};
 use crate::store::state::{make_private_dir, open_private};
@@ -10,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::Once;
 
 /// Keeps libgit2 from reading the person's configuration, which may be malformed, and from refusing repositories of
 /// other owners: we run nothing that a repository names, and write nothing to it.
@@ -431,7 +430,8 @@ pub(crate) struct TreeEntry {
     pub(crate) id: [u8; 20],
 }
 
-fn parse_tree(mut bytes: &[u8]) -> Option<Vec<TreeEntry>> {
+/// Parses a tree as git writes it.
+pub(crate) fn parse_tree(mut bytes: &[u8]) -> Option<Vec<TreeEntry>> {
     let mut entries = Vec::new();
     while !bytes.is_empty() {
         let space = memchr::memchr(b' ', bytes)?;
@@ -537,37 +537,4 @@ fn link_pack(theirs: &Path, ours: &Path, stem: &str) -> Result<(), StoreError> {
         std::fs::copy(&from, &to).map_err(|error| StoreError::io("copy", &from, error))?;
     }
     Ok(())
-}
-
-// ── reading from other threads ──
-
-/// The contents of a root's store, readable from any thread while the root is observed.
-#[derive(Clone, Debug)]
-pub struct StoreBlobs {
-    root_dir: PathBuf,
-    borrowed: Option<PathBuf>,
-    /// Opened at the first question.
-    objects: Arc<Mutex<Option<Objects>>>,
-}
-
-impl StoreBlobs {
-    /// Makes a reader of the store beneath a root's state directory.
-    pub(crate) fn new(root_dir: &Path, borrowed: Option<PathBuf>) -> Self {
-        Self { root_dir: root_dir.to_owned(), borrowed, objects: Arc::new(Mutex::new(None)) }
-    }
-}
-
-impl Blobs for StoreBlobs {
-    fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>> {
-        let mut slot = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.is_none() {
-            *slot = Objects::open(&self.root_dir, self.borrowed.clone()).ok();
-        }
-        let objects = slot.as_mut()?;
-        if let Some(bytes) = objects.read(&blob.0) {
-            return Some(bytes.into());
-        }
-        objects.catch_up().ok()?;
-        objects.read(&blob.0).map(Into::into)
-    }
 }

@@ -249,18 +249,23 @@ fn parse_placeholder(text: &[u8]) -> Option<(Content, u64, String)> {
 
 /// Returns the state of a file of which only its place in a tree is known.
 pub(crate) fn state_from_store(file: &File, objects: &Objects) -> FileState {
+    kept_state(file.mode, file.blob, objects)
+}
+
+/// Returns the state of what a tree holds as `blob`, which may be a placeholder.
+pub(crate) fn kept_state(mode: Mode, blob: BlobId, objects: &Objects) -> FileState {
     const LONGEST_PLACEHOLDER: u64 = 200;
-    let size = objects.blob_size(file.blob).unwrap_or(0);
-    let kept = FileState { mode: file.mode, blob: file.blob, size, content: Content::Kept };
+    let size = objects.blob_size(blob).unwrap_or(0);
+    let kept = FileState { mode, blob, size, content: Content::Kept };
     if size > LONGEST_PLACEHOLDER {
         return kept;
     }
-    let parsed = objects.read(&file.blob.0).and_then(|bytes| parse_placeholder(&bytes));
+    let parsed = objects.read(&blob.0).and_then(|bytes| parse_placeholder(&bytes));
     match parsed {
         None => kept,
         Some((content @ Content::Withheld, size, _)) => FileState { size, content, ..kept },
         Some((content, size, digest)) => {
-            FileState { size, content, blob: BlobId::parse(&digest).unwrap_or(file.blob), ..kept }
+            FileState { size, content, blob: BlobId::parse(&digest).unwrap_or(blob), ..kept }
         }
     }
 }
