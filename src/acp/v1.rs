@@ -5,7 +5,8 @@
 use crate::acp::call::{self, read_update};
 use crate::acp::fact::{ClaimedIn, Fact, Opening, PermissionOption};
 use crate::base::{CallId, SessionId};
-use crate::wire::{Fields, Raw};
+use crate::wire::{Fields, Place, Raw};
+use std::borrow::Cow;
 
 /// How much of a prompt's text a fact keeps.
 const PROMPT_BYTES: usize = 4096;
@@ -80,8 +81,7 @@ pub(crate) fn shared_answer(request_method: &str, result: Raw<'_>) -> Option<Fac
 }
 
 fn update(params: Raw<'_>) -> Option<Fact> {
-    let (session, update) = addressed(params)?;
-    let kind = update.member("sessionUpdate")?.text()?;
+    let (session, kind, update) = addressed(params)?;
     Some(match &*kind {
         "tool_call" | "tool_call_update" => Fact::Call { session, update: read_update(update)? },
         "current_mode_update" => {
@@ -93,17 +93,16 @@ fn update(params: Raw<'_>) -> Option<Fact> {
     })
 }
 
-/// Splits `session/update` into whom it is about and what it says.
-pub(crate) fn addressed(params: Raw<'_>) -> Option<(SessionId, Raw<'_>)> {
-    let (mut session, mut update) = (None, None);
-    for (key, value) in params.members() {
-        match &*key {
-            "sessionId" => session = Some(value),
-            "update" => update = Some(value),
-            _ => {}
-        }
-    }
-    Some((SessionId::new(session?.text()?), update?))
+/// Splits `session/update` into whom it is about, its kind, and what it says. This is the one message that comes often:
+/// one pass.
+pub(crate) fn addressed(params: Raw<'_>) -> Option<(SessionId, Cow<'_, str>, Raw<'_>)> {
+    let (mut session, mut kind) = (None, None);
+    let update = params.walk("update", |place, key, value| match (place, key) {
+        (Place::Outside, "sessionId") => session = Some(value),
+        (Place::Inside, "sessionUpdate") => kind = Some(value),
+        _ => {}
+    })?;
+    Some((SessionId::new(session?.text()?), kind?.text()?, update))
 }
 
 /// Updates that both versions have. Message chunks come here and are not looked into.

@@ -22,8 +22,7 @@ pub(crate) fn read_answer(request_method: &str, result: Raw<'_>) -> Option<Fact>
 }
 
 fn update(params: Raw<'_>) -> Option<Fact> {
-    let (session, update) = addressed(params)?;
-    let kind = update.member("sessionUpdate")?.text()?;
+    let (session, kind, update) = addressed(params)?;
     Some(match &*kind {
         "tool_call_update" => Fact::Call { session, update: read_update(update)? },
         "tool_call_content_chunk" => Fact::Call { session, update: call::read_chunk(update)? },

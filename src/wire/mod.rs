@@ -21,4 +21,4 @@ pub mod splice;
 
 pub use frame::{Head, IdToken, Outcome, head};
 pub use line::{Piece, Splitter};
-pub use raw::{Elements, Fields, Members, Raw};
+pub use raw::{Elements, Fields, Members, Place, Raw};

@@ -49,10 +49,7 @@ impl<'a> Raw<'a> {
     /// U+FFFD, which is what JavaScript writes for it.
     pub fn text(self) -> Option<Cow<'a, str>> {
         let inner = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        match memchr::memchr(b'\\', inner.as_bytes()) {
-            None => Some(Cow::Borrowed(inner)),
-            Some(_) => decode(inner).map(Cow::Owned),
-        }
+        if has_escape(inner.as_bytes()) { decode(inner).map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
     }
 
     /// Returns an owned [`Raw::text`].
@@ -93,6 +90,27 @@ impl<'a> Raw<'a> {
         scan.eat(b'{').then_some(Members { scan, first: true })
     }
 
+    /// Visits the members of an object, and in the same pass those of its member `enter`. Returns that member; `None` where
+    /// there is none or more than one, or the text stops being JSON before its end.
+    pub fn walk(self, enter: &str, mut each: impl FnMut(Place, &str, Raw<'a>)) -> Option<Raw<'a>> {
+        let mut scan = Scan::new(self.0);
+        scan.live = scan.eat(b'{');
+        let (mut first, mut entered) = (true, None);
+        while scan.element(&mut first, b'}').is_some() {
+            let key = scan.name()?;
+            let key = key.text().unwrap_or(Cow::Borrowed(key.0));
+            if key != enter {
+                each(Place::Outside, &key, scan.value()?);
+                continue;
+            }
+            let value = scan.visit(|key, value| each(Place::Inside, key, value))?;
+            if entered.replace(value).is_some() {
+                return None;
+            }
+        }
+        entered.filter(|_| scan.closed)
+    }
+
     /// Returns the elements of an array in order; none for other values.
     pub fn elements(self) -> Elements<'a> {
         let mut scan = Scan::new(self.0);
@@ -125,6 +143,15 @@ impl<'a> Raw<'a> {
         let end = start + self.0.len();
         (end <= line.len()).then_some(start..end)
     }
+}
+
+/// Where a visited member stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the object itself.
+    Outside,
+    /// In the member that was entered.
+    Inside,
 }
 
 /// The members of an object by name. Of members with the same name the last one counts, as in JavaScript, and `null`
@@ -274,12 +301,30 @@ impl<'a> Scan<'a> {
     }
 
     fn member(&mut self) -> Option<(Raw<'a>, Raw<'a>)> {
+        Some((self.name()?, self.value()?))
+    }
+
+    /// Steps over a member's name and the colon.
+    fn name(&mut self) -> Option<Raw<'a>> {
         self.blank();
         let key = self.string()?;
-        if !self.eat(b':') {
-            return None;
+        self.eat(b':').then_some(key)
+    }
+
+    /// Steps over one value, and visits its members when it is an object.
+    fn visit(&mut self, mut each: impl FnMut(&str, Raw<'a>)) -> Option<Raw<'a>> {
+        self.blank();
+        let start = self.at;
+        if !self.eat(b'{') {
+            return self.value();
         }
-        Some((key, self.value()?))
+        let mut first = true;
+        while self.element(&mut first, b'}').is_some() {
+            let (key, value) = self.member()?;
+            each(&key.text().unwrap_or(Cow::Borrowed(key.0)), value);
+        }
+        self.live = std::mem::take(&mut self.closed);
+        self.live.then(|| self.text.get(start..self.at).map(Raw))?
     }
 
     /// Steps over one value.
@@ -361,6 +406,11 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
+/// Names are short: for them the search costs more than it saves.
+fn has_escape(inner: &[u8]) -> bool {
+    if inner.len() <= 32 { inner.contains(&b'\\') } else { memchr::memchr(b'\\', inner).is_some() }
+}
+
 /// Decodes the escapes of a string's inside.
 fn decode(inner: &str) -> Option<String> {
     let mut out = String::with_capacity(inner.len());
@@ -437,6 +487,26 @@ mod tests {
             raw.fields().elements("c").last().and_then(|it| it.fields().string("d")).as_deref(),
             Some("x")
         );
+    }
+
+    #[test]
+    fn a_walk_visits_an_object_and_one_member_within() {
+        let walk = |text: &'static str| {
+            let mut seen = Vec::new();
+            let entered = Raw::parse(text).unwrap().walk("u", |place, key, value| {
+                seen.push(format!("{}{key}={}", if place == Place::Inside { "u." } else { "" }, value.get()));
+            });
+            (entered.map(Raw::get), seen.join(" "))
+        };
+        assert_eq!(
+            walk(r#"{"a":1, "u" : {"b":[2],"u":{"c":3}} ,"d":"x"}"#),
+            (Some(r#"{"b":[2],"u":{"c":3}}"#), r#"a=1 u.b=[2] u.u={"c":3} d="x""#.into())
+        );
+        assert_eq!(walk(r#"{"\u0075":{},"d":1}"#).0, Some("{}"));
+        assert_eq!(walk(r#"{"u":[{"b":1}]}"#), (Some(r#"[{"b":1}]"#), String::new()));
+        for none in [r#"{"u":{},"u":{}}"#, r#"{"u":{"b":1,}}"#, r#"{"a":1}"#, "[1]", r#"{"u":{} 1}"#] {
+            assert_eq!(walk(none).0, None, "{none}");
+        }
     }
 
     proptest! {
