@@ -104,7 +104,8 @@ impl Cache {
                 steps.insert(path.clone(), gathered);
             }
         }
-        let renamed = renames(&steps);
+        let lineages = Lineages::of(steps);
+        let renamed = lineages.renames();
         let root_path = subject.ledger.root_path(root);
         let desk = Desk {
             root,
@@ -113,7 +114,7 @@ impl Cache {
             family: subject.family,
             blobs: subject.blobs,
         };
-        kept.answers = answers(&kept.answers, steps, &renamed, (&scene, &desk, diffs));
+        kept.answers = answers(&kept.answers, &lineages, &renamed, (&scene, &desk, diffs));
         Some(Study {
             index,
             answers: &kept.answers,
@@ -144,19 +145,19 @@ impl RootCache {
 /// Answers about each path; those whose steps are what they were are taken over.
 fn answers(
     kept: &BTreeMap<RepoPath, Arc<Answer>>,
-    steps: BTreeMap<RepoPath, Vec<Step>>,
+    lineages: &Lineages,
     renamed: &BTreeMap<RepoPath, Source>,
     (scene, desk, diffs): (&Scene<'_>, &Desk<'_>, &mut Diffs),
 ) -> BTreeMap<RepoPath, Arc<Answer>> {
     let sources: BTreeSet<&RepoPath> = renamed.values().map(|source| &source.path).collect();
     let mut answers = BTreeMap::new();
-    for (path, own) in &steps {
+    for (path, own) in &lineages.steps {
         if sources.contains(path) {
             continue;
         }
         let from = renamed.get(path);
-        let lineage = match from.and_then(|from| Some((from.steps, steps.get(&from.path)?))) {
-            Some((count, before)) => joined(before, count, own),
+        let lineage = match from {
+            Some(from) => joined(lineages.straight(&from.path), from.steps, lineages.straight(path)),
             None => own.clone(),
         };
         let same = |answer: &&Arc<Answer>| {
@@ -201,35 +202,90 @@ struct Source {
     steps: usize,
 }
 
-/// Pairs paths that are new with paths that are gone and held the very bytes with which the new one began.
-fn renames(steps: &BTreeMap<RepoPath, Vec<Step>>) -> BTreeMap<RepoPath, Source> {
-    let mut gone: BTreeMap<BlobId, Vec<Source>> = BTreeMap::new();
-    for (path, steps) in steps {
-        let (first, last) = (steps.first(), steps.last());
-        if first.is_none_or(|step| step.before.is_none()) || last.is_none_or(|step| step.after.is_some()) {
-            continue;
-        }
-        let mut held: BTreeMap<BlobId, usize> = BTreeMap::new();
-        let states = first.map(|step| step.before).into_iter().chain(steps.iter().map(|step| step.after));
-        held.extend(states.enumerate().filter_map(|(at, state)| Some((state.filter(tells)?.blob, at))));
-        for (blob, at) in held {
-            gone.entry(blob).or_default().push(Source { path: path.clone(), steps: at });
-        }
+/// The steps of every path that changed.
+struct Lineages {
+    steps: BTreeMap<RepoPath, Vec<Step>>,
+    /// Where they hold round trips of our own (a revert and its undoing): the steps without them.
+    straight: BTreeMap<RepoPath, Vec<Step>>,
+}
+
+impl Lineages {
+    fn of(steps: BTreeMap<RepoPath, Vec<Step>>) -> Self {
+        let reviewed = |steps: &[Step]| steps.iter().any(|step| matches!(step.role, Role::Review(_)));
+        let straight = steps
+            .iter()
+            .filter(|(_, steps)| reviewed(steps))
+            .map(|(path, steps)| (path.clone(), straightened(steps)))
+            .collect();
+        Self { steps, straight }
     }
-    let mut taken: BTreeSet<RepoPath> = BTreeSet::new();
-    let mut pairs = BTreeMap::new();
-    for (path, steps) in steps {
-        let born = steps.first().filter(|step| step.before.is_none()).and_then(|step| step.after);
-        let stands = steps.iter().all(|step| step.after.is_some());
-        let Some(sources) = born.filter(|_| stands).and_then(|born| gone.get(&born.blob)) else { continue };
-        let mut free = sources.iter().filter(|source| !taken.contains(&source.path));
-        let named = free.clone().find(|source| source.path.name() == path.name());
-        if let Some(source) = named.or(free.next()) {
-            taken.insert(source.path.clone());
-            pairs.insert(path.clone(), source.clone());
-        }
+
+    fn straight(&self, path: &RepoPath) -> &[Step] {
+        self.straight.get(path).or_else(|| self.steps.get(path)).map(Vec::as_slice).unwrap_or_default()
     }
-    pairs
+
+    /// Pairs paths that are new with paths that are gone and held the very bytes with which the new one began.
+    fn renames(&self) -> BTreeMap<RepoPath, Source> {
+        let mut gone: BTreeMap<BlobId, Vec<Source>> = BTreeMap::new();
+        for path in self.steps.keys() {
+            let steps = self.straight(path);
+            let (first, last) = (steps.first(), steps.last());
+            if first.is_none_or(|step| step.before.is_none()) || last.is_none_or(|step| step.after.is_some())
+            {
+                continue;
+            }
+            let mut held: BTreeMap<BlobId, usize> = BTreeMap::new();
+            let states = first.map(|step| step.before).into_iter().chain(steps.iter().map(|step| step.after));
+            held.extend(states.enumerate().filter_map(|(at, state)| Some((state.filter(tells)?.blob, at))));
+            for (blob, at) in held {
+                gone.entry(blob).or_default().push(Source { path: path.clone(), steps: at });
+            }
+        }
+        let mut taken: BTreeSet<RepoPath> = BTreeSet::new();
+        let mut pairs = BTreeMap::new();
+        for path in self.steps.keys() {
+            let steps = self.straight(path);
+            let born = steps.first().filter(|step| step.before.is_none()).and_then(|step| step.after);
+            let stands = steps.iter().all(|step| step.after.is_some());
+            let Some(sources) = born.filter(|_| stands).and_then(|born| gone.get(&born.blob)) else {
+                continue;
+            };
+            let mut free = sources.iter().filter(|source| !taken.contains(&source.path));
+            let named = free.clone().find(|source| source.path.name() == path.name());
+            if let Some(source) = named.or(free.next()) {
+                taken.insert(source.path.clone());
+                pairs.insert(path.clone(), source.clone());
+            }
+        }
+        pairs
+    }
+}
+
+/// Leaves out what our own reverts took back and their undoing put back: the steps that led to what stood before and stands again.
+fn straightened(steps: &[Step]) -> Vec<Step> {
+    let base = steps.first().and_then(|step| step.before);
+    let state = |steps: &[Step], at: usize| match at.checked_sub(1) {
+        Some(before) => steps.get(before).and_then(|step| step.after),
+        None => base,
+    };
+    let mut kept: Vec<Step> = Vec::new();
+    for step in steps {
+        let stood = |wanted: Option<FileState>| (0..=kept.len()).rev().find(|at| state(&kept, *at) == wanted);
+        let role = match step.role {
+            Role::Plain => Role::Plain,
+            Role::Rename => Role::Rename,
+            Role::Return(at) => stood(state(steps, at)).map_or(Role::Plain, Role::Return),
+            Role::Review(at) => match stood(step.after) {
+                Some(back) => {
+                    kept.truncate(back);
+                    continue;
+                }
+                None => Role::Review(stood(state(steps, at)).unwrap_or(0)),
+            },
+        };
+        kept.push(Step { role, ..step.clone() });
+    }
+    kept
 }
 
 /// Says whether equal blobs mean equal content: not for empty files and placeholders.

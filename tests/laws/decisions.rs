@@ -172,8 +172,13 @@ fn a_rename_goes_back_with_its_hunks_or_without() {
     assert_eq!((world.text("old"), world.text("new")), (Some(text), None));
     done(world.undo());
     assert_eq!((world.text("old"), world.text("new")), (None, Some(text)));
+    let kinds: Vec<String> = world.hunks().into_iter().map(|hunk| hunk.entry.kind).collect();
+    assert_eq!(kinds, ["rename"], "{:#?}", world.hunks());
     done(world.redo());
     assert_eq!((world.text("old"), world.text("new")), (Some(text), None));
+    done(world.undo());
+    let kinds: Vec<String> = world.hunks().into_iter().map(|hunk| hunk.entry.kind).collect();
+    assert_eq!(kinds, ["rename"], "{:#?}", world.hunks());
 
     let mut world = renamed();
     world.call("t2", |files| set(files, "new", "A\nb\nc\nd\ne\nf\ng\nH\n"));
@@ -557,6 +562,13 @@ fn replace(files: &mut crate::world::Files, tree: &[(&str, String)]) {
     tree.iter().for_each(|(path, text)| set(files, path, text));
 }
 
+/// Names what is listed: ids, states and calls.
+fn named(world: &World) -> Vec<(String, ReviewState, Vec<String>)> {
+    let calls =
+        |hunk: &hunkgate::ledger::HunkShape| hunk.tool_call_ids.iter().map(ToString::to_string).collect();
+    world.hunks().iter().map(|hunk| (hunk.id.to_string(), hunk.state, calls(hunk))).collect()
+}
+
 fn start(tree: &[(&'static str, String)]) -> World {
     World::on(&tree.iter().map(|(path, text)| (*path, text.as_str())).collect::<Vec<_>>())
 }
@@ -570,6 +582,7 @@ proptest! {
         let before = world.files.clone();
         world.call("t1", |files| replace(files, &agent));
         let after = world.files.clone();
+        let listed = named(&world);
         let rejected = done(world.reject(Selector::All));
         prop_assert!(rejected.outcomes().iter().all(|outcome| *outcome == "done"), "{rejected:?}");
         prop_assert_eq!(&world.files, &before);
@@ -577,8 +590,10 @@ proptest! {
         if rejected.recorded {
             done(world.undo());
             prop_assert_eq!(&world.files, &after);
+            prop_assert_eq!(named(&world), listed);
             done(world.redo());
             prop_assert_eq!(&world.files, &before);
+            prop_assert!(world.hunks().is_empty());
         }
     }
 
