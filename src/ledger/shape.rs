@@ -82,6 +82,14 @@ pub struct HunkShape {
     pub locked: Option<String>,
 }
 
+impl HunkShape {
+    /// Says whether it is owed: nobody decided, and it carries a call of this session, or passed through us from its agent.
+    pub fn is_owed(&self) -> bool {
+        let ours = !self.tool_call_ids.is_empty() || self.evidence.grades.contains_key(&Grade::Mediated);
+        self.state == ReviewState::Unreviewed && ours
+    }
+}
+
 /// A range of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RangeShape {

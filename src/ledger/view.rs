@@ -205,9 +205,10 @@ impl Hunk {
         Self { root_path, ..self }
     }
 
-    /// Says whether it is owed: it carries a call of this session and nobody decided.
+    /// Says whether it is owed: nobody decided, and it carries a call of this session, or passed through us from its agent.
     pub fn is_owed(&self) -> bool {
-        self.state == ReviewState::Unreviewed && !self.calls.is_empty()
+        let ours = !self.calls.is_empty() || self.grades.contains_key(&Grade::Mediated);
+        self.state == ReviewState::Unreviewed && ours
     }
 }
 

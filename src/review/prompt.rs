@@ -13,7 +13,7 @@ const MOST_FILES: usize = 20;
 
 /// Says what is owed when a turn ends; `None` when nothing is.
 pub fn summary(listing: &ListingShape, turn: Option<TurnNo>, prefix: &str) -> Option<String> {
-    let owed: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| is_owed(hunk)).collect();
+    let owed: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| hunk.is_owed()).collect();
     if owed.is_empty() {
         return None;
     }
@@ -56,7 +56,7 @@ pub fn queue_counts(ledger: &Ledger, session: &SessionKey, listing: &ListingShap
         let counter = match hunk.state {
             ReviewState::Accepted => &mut queue.accepted,
             ReviewState::Rejected => &mut queue.rejected,
-            ReviewState::Unreviewed if is_owed(hunk) => &mut queue.unreviewed,
+            ReviewState::Unreviewed if hunk.is_owed() => &mut queue.unreviewed,
             ReviewState::Unreviewed => &mut queue.external,
         };
         *counter += 1;
@@ -67,10 +67,6 @@ pub fn queue_counts(ledger: &Ledger, session: &SessionKey, listing: &ListingShap
         .filter(|(hunk, decision)| decision.state == ReviewState::Rejected && !listed.contains(hunk));
     queue.rejected = queue.rejected.saturating_add(u32::try_from(gone.count()).unwrap_or(u32::MAX));
     queue
-}
-
-fn is_owed(hunk: &HunkShape) -> bool {
-    hunk.state == ReviewState::Unreviewed && !hunk.tool_call_ids.is_empty()
 }
 
 fn heading(owed: &[&HunkShape], turn: Option<TurnNo>) -> String {
@@ -101,7 +97,7 @@ fn by_file<'a>(owed: &[&'a HunkShape]) -> Vec<(&'a str, Vec<&'a HunkShape>)> {
 /// Counts what is listed beside and never owed, by its grade.
 fn others(listing: &ListingShape) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    let beside = |hunk: &&HunkShape| hunk.state == ReviewState::Unreviewed && hunk.tool_call_ids.is_empty();
+    let beside = |hunk: &&HunkShape| hunk.state == ReviewState::Unreviewed && !hunk.is_owed();
     for hunk in listing.hunks.iter().filter(beside) {
         *counts.entry(hunk.evidence.grade.as_str()).or_default() += 1;
     }

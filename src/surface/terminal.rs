@@ -4,7 +4,7 @@ use super::base64;
 use super::cli::{Request, What};
 use super::port::{Cursor, LogLine, Port};
 use super::text::{self, LogText, Style};
-use crate::ledger::{Event, HunkShape, ListingShape, ReviewState, SessionRowShape, SessionsShape};
+use crate::ledger::{Event, HunkShape, ListingShape, SessionRowShape, SessionsShape};
 use crate::review::{Answer, Ask, Problem, ProblemKind, Selector};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -308,9 +308,8 @@ fn exit_code(answer: &Answer) -> u8 {
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "only a listing can owe something")]
 fn owes(answer: &Answer) -> bool {
-    let owed = |hunk: &HunkShape| hunk.state == ReviewState::Unreviewed && !hunk.tool_call_ids.is_empty();
     match answer {
-        Answer::Listing(ListingShape { hunks, .. }) => hunks.iter().any(owed),
+        Answer::Listing(ListingShape { hunks, .. }) => hunks.iter().any(HunkShape::is_owed),
         _ => false,
     }
 }

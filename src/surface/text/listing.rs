@@ -93,7 +93,7 @@ fn headline(listing: &ListingShape) -> String {
         return "no changes".to_owned();
     }
     let of = |wanted: fn(&HunkShape) -> bool| listing.hunks.iter().filter(|hunk| wanted(hunk)).count();
-    let mut parts = vec![format!("{} to review", count(of(is_owed), "hunk"))];
+    let mut parts = vec![format!("{} to review", count(of(HunkShape::is_owed), "hunk"))];
     let rest = [
         (of(is_not_ours), "with no call"),
         (of(|hunk| hunk.state == ReviewState::Accepted), "accepted"),
@@ -105,12 +105,8 @@ fn headline(listing: &ListingShape) -> String {
     parts.join(", ")
 }
 
-fn is_owed(hunk: &HunkShape) -> bool {
-    hunk.state == ReviewState::Unreviewed && !hunk.tool_call_ids.is_empty()
-}
-
 fn is_not_ours(hunk: &HunkShape) -> bool {
-    hunk.state == ReviewState::Unreviewed && hunk.tool_call_ids.is_empty()
+    hunk.state == ReviewState::Unreviewed && !hunk.is_owed()
 }
 
 /// Says what cannot be trusted, and what is held.
