@@ -66,8 +66,9 @@ fn listing_text(listing: &ListingShape) -> String {
     let mut path = None;
     for hunk in listing.hunks.iter().take(MOST_ITEMS) {
         if path != Some((&hunk.root, &hunk.path)) {
+            let gap = if path.is_some() { "\n" } else { "" };
             path = Some((&hunk.root, &hunk.path));
-            let _ = writeln!(text, "**{}**\n", hunk.path);
+            let _ = writeln!(text, "{gap}**{}**\n", hunk.path);
         }
         let id = ids.get(&hunk.id).copied().unwrap_or(hunk.id.as_str());
         let _ = writeln!(text, "- `{id}` {}", hunk_line(hunk));
