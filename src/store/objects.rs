@@ -1,12 +1,14 @@
 //! The private object store of a root, and a read-only eye on the user's repository. The only importer of git2.
 
+mod pack;
+
 use crate::base::{BlobId, SessionKey, TreeId};
 use crate::store::StoreError;
 use crate::store::segment::{Kind, Segment};
 use crate::store::state::{make_private_dir, open_private};
 use git2::{ConfigLevel, ObjectType, Odb, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
-use std::collections::BTreeSet;
-use std::io::Write as _;
+use pack::{Packer, Packing};
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -192,7 +194,11 @@ pub(crate) struct Objects {
     own: Repository,
     borrowed: Option<PathBuf>,
     lender: Option<Repository>,
+    /// The segment that is written to.
     segment: Segment,
+    /// Segments of earlier generations that are not packed yet.
+    sealed: Vec<Segment>,
+    packer: Packer,
 }
 
 impl std::fmt::Debug for Objects {
@@ -213,7 +219,9 @@ impl Objects {
         let own = open_or_make(&dir)?;
         let segment = Segment::open(current_segment(root_dir))?;
         let lender = borrowed.as_deref().and_then(lender);
-        Ok(Self { dir: root_dir.to_owned(), own, borrowed, lender, segment })
+        let sealed = sealed_segments(root_dir).into_iter().map(Segment::open).collect::<Result<_, _>>()?;
+        let dir = root_dir.to_owned();
+        Ok(Self { dir, own, borrowed, lender, segment, sealed, packer: Packer::default() })
     }
 
     /// Returns the bare repository.
@@ -239,7 +247,11 @@ impl Objects {
 
     /// Says whether we hold the object ourselves, whatever the user's repository does.
     pub(crate) fn holds(&self, id: &[u8; 20]) -> bool {
-        self.segment.holds(id) || self.packed(id)
+        self.segments().any(|segment| segment.holds(id)) || self.packed(id)
+    }
+
+    fn segments(&self) -> impl Iterator<Item = &Segment> {
+        std::iter::once(&self.segment).chain(&self.sealed)
     }
 
     fn packed(&self, id: &[u8; 20]) -> bool {
@@ -259,7 +271,7 @@ impl Objects {
 
     /// Returns the size of a blob, ours or theirs.
     pub(crate) fn blob_size(&self, id: BlobId) -> Option<u64> {
-        if let Some(size) = self.segment.size(&id.0) {
+        if let Some(size) = self.segments().find_map(|segment| segment.size(&id.0)) {
             return Some(size);
         }
         let id = oid(&id.0)?;
@@ -315,14 +327,27 @@ impl Objects {
         self.segment.sync()
     }
 
-    /// Looks again at what other processes wrote.
+    /// Looks again at what other processes wrote, and packed.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
         let current = current_segment(&self.dir);
-        if current == self.segment.path() {
-            return self.segment.refresh();
+        if current != self.segment.path() {
+            let sealed = std::mem::replace(&mut self.segment, Segment::open(current)?);
+            self.sealed.push(sealed);
         }
-        self.segment = Segment::open(current)?;
-        self.refresh();
+        self.segment.refresh()?;
+        let on_disk = sealed_segments(&self.dir);
+        let known = self.sealed.len();
+        self.sealed.retain(|segment| on_disk.iter().any(|path| path == segment.path()));
+        let mut moved = known != self.sealed.len();
+        for path in on_disk {
+            if self.sealed.iter().all(|segment| segment.path() != path) {
+                self.sealed.push(Segment::open(path)?);
+                moved = true;
+            }
+        }
+        if moved {
+            self.refresh();
+        }
         Ok(())
     }
 
@@ -334,7 +359,8 @@ impl Objects {
 
     /// Returns the bytes of an object, ours or theirs.
     pub(crate) fn read(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
-        self.segment.read(id).or_else(|| self.read_packed(id)).or_else(|| self.lent(id))
+        let segmented = self.segments().find_map(|segment| segment.read(id));
+        segmented.or_else(|| self.read_packed(id)).or_else(|| self.lent(id))
     }
 
     fn read_packed(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
@@ -352,11 +378,11 @@ impl Objects {
         let packs = std::fs::read_dir(self.git_dir().join("objects/pack")).into_iter().flatten().flatten();
         let own = packs.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.nlink() == 1);
         let packed: u64 = own.map(|meta| meta.len()).sum();
-        packed + self.segment.written()
+        packed + self.segments().map(Segment::written).sum::<u64>()
     }
 
-    /// Pins trees under a session's ref, as one tree of trees, after packing what is not packed.
-    /// The caller holds the root's observe lock.
+    /// Pins trees under a session's ref, as one tree of trees, after packing what is not packed: at once while that is
+    /// little, else while the root is looked at. The caller holds the root's observe lock.
     pub(crate) fn pin(&mut self, session: &SessionKey, trees: &[TreeId]) -> Result<(), StoreError> {
         let mut sorted: Vec<_> = trees.iter().filter(|tree| self.holds(&tree.0)).collect();
         sorted.sort();
@@ -367,58 +393,32 @@ impl Objects {
             bytes.extend_from_slice(&tree.0);
         }
         let top = self.put_tree(&bytes);
-        self.pack_segment()?;
-        let Some(top) = oid(&top.0) else { return Ok(()) };
-        let made = self.own.reference(&session_ref(session), top, true, "");
-        made.map(drop).map_err(|error| StoreError::git("pin trees in", self.git_dir(), error.message()))
+        self.flush()?;
+        self.seal()?;
+        let objects = self.sealed.iter().map(|segment| segment.ids().len()).sum();
+        let bytes = self.sealed.iter().map(Segment::written).sum();
+        let pins = BTreeMap::from([(session.clone(), top)]);
+        self.packer.take(Packing { root_dir: self.dir.clone(), pins }, objects, bytes)?;
+        self.catch_up()
     }
 
-    /// Makes ordinary git objects (one pack) of the segment, and begins the next one.
-    fn pack_segment(&mut self) -> Result<(), StoreError> {
-        self.flush()?;
-        let ids = self.segment.ids();
-        if ids.is_empty() {
+    /// Waits until everything that is pinned is packed.
+    #[cfg(test)]
+    pub(crate) fn settle(&mut self) {
+        self.packer.settle().unwrap();
+    }
+
+    /// Begins the next generation of the segment.
+    fn seal(&mut self) -> Result<(), StoreError> {
+        if self.segment.written() == 0 {
             return Ok(());
         }
-        let failed = |error: git2::Error| StoreError::git("pack objects in", self.git_dir(), error.message());
-        self.write_pack(&ids).map_err(failed)?;
-        self.refresh();
-        let lost = ids.iter().find(|(id, _)| !self.packed(id));
-        if lost.is_some() {
-            return Err(StoreError::said(
-                "pack objects in",
-                self.git_dir(),
-                "an object is missing from the pack",
-            ));
-        }
-        let old = self.segment.path().to_owned();
-        let next = next_segment(&old);
+        self.segment.sync()?;
+        let next = next_segment(self.segment.path());
         drop(open_private(&next)?);
-        self.segment = Segment::open(next)?;
-        std::fs::remove_file(&old).map_err(|error| StoreError::io("remove", &old, error))
-    }
-
-    /// Writes one pack of the given objects of the segment.
-    fn write_pack(&self, ids: &[([u8; 20], Kind)]) -> Result<(), git2::Error> {
-        let scratch = Repository::open_bare(self.git_dir())?;
-        let odb = scratch.odb()?;
-        let memory = odb.add_new_mempack_backend(1000)?;
-        let mut pack = scratch.packbuilder()?;
-        for (id, kind) in ids {
-            let Some(bytes) = self.segment.read(id) else { continue };
-            let kind = match kind {
-                Kind::Blob => ObjectType::Blob,
-                Kind::Tree => ObjectType::Tree,
-            };
-            pack.insert_object(odb.write(kind, &bytes)?, None)?;
-        }
-        let mut buffer = git2::Buf::new();
-        pack.write_buf(&mut buffer)?;
-        let own = self.own.odb()?;
-        let mut writer = own.packwriter()?;
-        writer.write_all(&buffer).map_err(|error| git2::Error::from_str(&error.to_string()))?;
-        writer.commit()?;
-        memory.reset()
+        let sealed = std::mem::replace(&mut self.segment, Segment::open(next)?);
+        self.sealed.push(sealed);
+        Ok(())
     }
 }
 
@@ -446,6 +446,10 @@ pub(crate) fn parse_tree(mut bytes: &[u8]) -> Option<Vec<TreeEntry>> {
 
 fn session_ref(session: &SessionKey) -> String {
     format!("{PINS}{}", session.as_str())
+}
+
+fn io_git(operation: &'static str, path: &Path) -> impl FnOnce(git2::Error) -> StoreError {
+    move |error| StoreError::git(operation, path, error.message())
 }
 
 const PINS: &str = "refs/hunkgate/sessions/";
@@ -502,6 +506,17 @@ fn current_segment(root_dir: &Path) -> PathBuf {
     let names = std::fs::read_dir(root_dir).into_iter().flatten().flatten();
     let highest = names.filter_map(|entry| generation(&entry.path())).max().unwrap_or(1);
     root_dir.join(segment_name(highest))
+}
+
+/// Returns the segments of earlier generations, oldest first.
+fn sealed_segments(root_dir: &Path) -> Vec<PathBuf> {
+    let current = current_segment(root_dir);
+    let names = std::fs::read_dir(root_dir).into_iter().flatten().flatten();
+    let mut sealed: Vec<_> =
+        names.map(|entry| entry.path()).filter(|path| generation(path).is_some()).collect();
+    sealed.retain(|path| *path != current);
+    sealed.sort_by_key(|path| generation(path));
+    sealed
 }
 
 fn next_segment(current: &Path) -> PathBuf {
