@@ -11,7 +11,7 @@
 //! 4. Nothing is written to the user's repository (`capture::tests::the_users_repository_is_untouched`).
 //! 5. A restore never removes bytes that were not expected (`restore::tests::unexpected_bytes_survive_every_step`).
 //!
-//! **Uses.** `base`, `ledger`. git2 is imported by `objects` only.
+//! **Uses.** `base`, `ledger`. git2 is imported by `objects` and its `pack` only.
 //!
 //! **Not here.** What an observation means (`ledger`); when to observe or restore (`engine`); limits and patterns as
 //! people configure them (`config`; they come in as [`Settings`]).

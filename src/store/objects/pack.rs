@@ -221,7 +221,7 @@ fn own_packs(store: &Path) -> Vec<(PathBuf, u64)> {
         let path = entry.path();
         let meta = path.with_extension("pack").metadata().ok()?;
         let ours = path.extension().is_some_and(|ending| ending == "idx") && meta.nlink() == 1;
-        ours.then(|| (path, meta.len()))
+        ours.then_some((path, meta.len()))
     });
     packs.collect()
 }
