@@ -244,7 +244,7 @@ fn status_text(status: &StatusShape) -> String {
     if let Some(mode) = &status.mode {
         let _ = writeln!(text, "- mode: {mode}");
     }
-    if !status.gated {
+    if !status.gated && !status.warnings.iter().any(|warning| warning.starts_with("not gated")) {
         text.push_str("- not gated: this agent writes without asking; changes are reviewed after the turn\n");
     }
     if status.notes_pending > 0 {
