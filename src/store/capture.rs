@@ -255,7 +255,8 @@ impl RootStore {
             }
         };
         let made = if self.looked { made } else { Vec::new() };
-        let listed = if first { Vec::new() } else { changes.values().cloned().collect() };
+        let listed =
+            if first { doubtful(&changes, errand.began) } else { changes.values().cloned().collect() };
         match self.link(errand, listed, made, brought) {
             Ok(observation) => Ok(observation),
             Err(error) => {
@@ -517,6 +518,18 @@ impl RootStore {
 pub(crate) struct Brought {
     foreign: Vec<Record>,
     pub(crate) remarks: Vec<String>,
+}
+
+/// At the first look everything is base, but for what changed while it was taken: nobody can tell whose that is, when
+/// a prompt has been forwarded meanwhile (rulings.md 2).
+fn doubtful(changes: &BTreeMap<RepoPath, Change>, began: WallNs) -> Vec<Change> {
+    let meanwhile = changes.values().filter(|change| change.ctime >= began);
+    let doubted = meanwhile.map(|change| {
+        let mut doubted = change.clone();
+        doubted.flags.base_unknown = true;
+        doubted
+    });
+    doubted.collect()
 }
 
 const FLUSH_ABOVE: usize = 16 * 1024 * 1024;

@@ -664,3 +664,22 @@ fn many_proxies_share_one_root_without_a_failure() {
     assert!(report.skips.is_empty());
     assert_eq!(look(&mut last, &[]).tree.to_string(), git.tree());
 }
+
+#[test]
+fn what_changed_while_the_base_was_taken_is_of_unknown_base() {
+    let git = Git::none();
+    git.write("before", "x");
+    let changed = |name: &str| {
+        let meta = git.top().join(name).metadata().unwrap();
+        meta.ctime() * 1_000_000_000 + meta.ctime_nsec()
+    };
+    let began = changed("before") + 1;
+    let mut eye = Eye::on(&git);
+    git.write("meanwhile", "x");
+    while changed("meanwhile") < began {
+        git.write("meanwhile", "x");
+    }
+    let seen = eye.store.observe(Why::Base, &[], &|| WallNs(began), &ProxyId::new("test")).outcome.unwrap();
+    assert_eq!(told(&seen), ["+meanwhile base_unknown"]);
+    assert_eq!(told(&eye.look()), [""; 0]);
+}
