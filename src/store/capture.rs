@@ -14,7 +14,7 @@ use crate::store::take::Seen;
 use crate::store::tracked::Tracked;
 use crate::store::verify::{Circumstances, Verifier};
 use crate::store::walk::{Found, Job, Orders, open_top, touch, walk};
-use crate::store::watch::{Watcher, is_shared_with_others};
+use crate::store::watch::{Watcher, fair_share, is_shared_with_others};
 use crate::store::{Chain, Durability, Root, Settings, StateDir, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -36,7 +36,7 @@ pub struct RootStore {
     pub(crate) table: Table,
     watcher: Option<Watcher>,
     /// The next look walks everything, whatever the watcher says.
-    must_walk: bool,
+    pub(crate) must_walk: bool,
     /// Paths to be looked at again, whatever the watcher says.
     again: BTreeSet<RepoPath>,
     verifier: Verifier,
@@ -444,7 +444,7 @@ impl RootStore {
             named: &self.named,
             now,
             watcher: self.watcher.as_ref(),
-            watch_up_to: self.settings.watch_up_to,
+            watch_up_to: self.settings.watch_up_to.min(fair_share()),
             state: self.state,
         };
         let top = &self.root.top;

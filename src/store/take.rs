@@ -102,6 +102,8 @@ impl RootStore {
             Some((dir, at)) if before.is_some() => self.table.update(dir, at, file),
             Some(_) | None => {
                 let dir = self.table.make_parents(path);
+                // A directory that came while its file was read has not been visited, nor is it watched.
+                self.must_walk |= self.table.dir(dir).dev_ino.is_none();
                 self.table.put(dir, path.name(), Node::File(file));
             }
         }

@@ -48,6 +48,11 @@ impl Watcher {
     }
 }
 
+/// Returns how many directories we may watch.
+pub(crate) fn fair_share() -> usize {
+    0
+}
+
 /// Says whether events of a directory's file system cannot be trusted.
 pub(crate) fn is_shared_with_others(_: impl AsFd) -> bool {
     true

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 /// A watched directory, as the kernel names it.
@@ -190,6 +190,15 @@ impl Activity {
             }
         }
     }
+}
+
+/// Returns how many directories we may watch: half of what the person may, whose editor watches too.
+pub(crate) fn fair_share() -> usize {
+    static SHARE: OnceLock<usize> = OnceLock::new();
+    *SHARE.get_or_init(|| {
+        let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
+        limit.ok().and_then(|text| text.trim().parse::<usize>().ok()).map_or(usize::MAX, |limit| limit / 2)
+    })
 }
 
 /// Says whether events of a directory's file system cannot be trusted: others write to it too.
