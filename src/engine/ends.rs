@@ -25,7 +25,7 @@ impl Engine {
             return;
         }
         for call in calls {
-            self.close_window(id, &call.window, Hi::Lost);
+            self.close_window(id, &call.window, Hi::TurnEnd);
         }
         let open: Vec<_> = self
             .ledger
@@ -34,7 +34,7 @@ impl Engine {
             .map(|(_, window)| window.id.clone())
             .collect();
         for window in open {
-            self.close_window(id, &window, Hi::Lost);
+            self.close_window(id, &window, Hi::TurnEnd);
         }
         for turn in turns.into_iter().filter_map(|turn| turn.number) {
             let event = Event::TurnEnded { turn, stop: why.to_owned() };

@@ -165,8 +165,8 @@ pub enum Hi {
     Reported,
     /// Everything it claimed had been observed.
     Satisfied,
-    /// Its turn ended.
+    /// Its turn ended, or its session, or its agent, while the proxy watched.
     TurnEnd,
-    /// The proxy or the agent died.
+    /// The proxy died: when it ended, nobody saw.
     Lost,
 }
