@@ -683,3 +683,118 @@ fn what_changed_while_the_base_was_taken_is_of_unknown_base() {
     assert_eq!(told(&seen), ["+meanwhile base_unknown"]);
     assert_eq!(told(&eye.look()), [""; 0]);
 }
+
+#[test]
+fn a_repository_of_a_kind_we_cannot_open_is_observed_as_a_plain_directory() {
+    let git = Git::init_with(&["--object-format=sha256"]);
+    git.write("f", "x\n");
+    git.write(".gitignore", "*.o\n");
+    git.write("x.o", "ignored");
+    git.commit("one");
+    let before = git.fingerprint();
+    let mut eye = Eye::on(&git);
+    eye.look();
+    git.write("f", "y\n");
+    let seen = eye.look();
+    assert_eq!((told(&seen), seen.head), (vec!["~f".to_owned()], None));
+    assert_eq!(eye.store.files(), 2);
+    assert_eq!(git.fingerprint(), before);
+}
+
+#[test]
+fn a_linked_worktree_is_observed_by_itself() {
+    let git = Git::init();
+    git.write("f", "x\n");
+    git.commit("one");
+    git.run(&["worktree", "add", "-q", "inner"]);
+    let settings = Settings::default();
+    let dir = tempfile::tempdir().unwrap();
+    let state = StateDir::open(dir.path().join("state")).unwrap();
+    let root = crate::store::resolve_root(&git.top().join("inner"), &settings).unwrap();
+    let (mut inner, _) = RootStore::open(&state, root, &settings).unwrap();
+    let base = look(&mut inner, &[]);
+    assert_eq!(base.head, Some(git.run(&["rev-parse", "HEAD"])));
+    assert_eq!(base.tree.to_string(), git.run(&["rev-parse", "HEAD^{tree}"]));
+    git.write("inner/f", "y\n");
+    assert_eq!(told(&look(&mut inner, &[])), ["~f"]);
+}
+
+#[test]
+fn an_edit_in_a_submodule_is_seen_beneath_its_path() {
+    let library = Git::init();
+    library.write("lib.c", "one\n");
+    library.commit("one");
+    let git = Git::init();
+    git.write("f", "x\n");
+    let from = library.top().to_str().unwrap();
+    git.run(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "vendor/lib"]);
+    git.commit("one");
+    let before = git.fingerprint();
+    let mut eye = Eye::on(&git);
+    eye.look();
+    git.write("vendor/lib/lib.c", "two\n");
+    assert_eq!(told(&eye.look()), ["~vendor/lib/lib.c"]);
+    assert_eq!(git.fingerprint(), before);
+}
+
+#[test]
+fn what_a_sparse_checkout_left_out_is_not_deleted_and_what_is_there_counts() {
+    let git = Git::init();
+    git.write("in/f", "x\n");
+    git.write("out/f", "x\n");
+    git.commit("one");
+    git.run(&["sparse-checkout", "set", "in"]);
+    let mut eye = Eye::on(&git);
+    eye.look();
+    assert_eq!(eye.store.files(), 1);
+    git.write("out/f", "written all the same\n");
+    assert_eq!(told(&eye.look()), ["+out/f"]);
+}
+
+#[test]
+fn a_file_that_is_written_all_the_time_is_seen_in_the_end() {
+    let git = Git::none();
+    git.write("f", "0");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut n = 0_u64;
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                n += 1;
+                git.write("f", "x".repeat(usize::try_from(n % 5_000).unwrap()));
+            }
+        });
+        for _ in 0..40 {
+            eye.look();
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    eye.look();
+    let raw = std::fs::read(git.top().join("f")).unwrap();
+    assert_eq!(eye.store.table.file(&path("f")).unwrap().blob, crate::store::objects::blob_id(&raw));
+}
+
+#[test]
+fn no_hook_and_no_configured_program_runs() {
+    let git = Git::init();
+    git.write("f", "x\n");
+    git.commit("one");
+    for hook in ["pre-commit", "post-index-change", "fsmonitor-watchman", "post-checkout"] {
+        git.write(
+            &format!(".git/hooks/{hook}"),
+            format!("#!/bin/sh\ntouch '{}/ran'\n", git.home().display()),
+        );
+        chmod(&git.top().join(format!(".git/hooks/{hook}")), 0o755);
+    }
+    git.run(&["config", "core.fsmonitor", ".git/hooks/fsmonitor-watchman"]);
+    git.run(&["config", "commit.gpgsign", "true"]);
+    git.run(&["config", "core.untrackedCache", "true"]);
+    let mut eye = Eye::on(&git);
+    eye.look();
+    git.write("f", "y\n");
+    let seen = eye.look();
+    eye.store.pin(&SessionKey::new("s"), &[seen.tree]).unwrap();
+    assert!(!git.home().join("ran").exists());
+}
