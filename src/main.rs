@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Todo::Demo { keep } => exit(&machine, host::demo(keep)),
         Todo::DemoAgent => exit(&machine, host::demo_agent()),
         Todo::Doctor { json } => machine.doctor(json),
+        Todo::Policy(inquiry) => machine.policy(&inquiry),
         Todo::Setup { editor, agent } => machine.setup(editor, &agent),
     }
 }

@@ -1,6 +1,6 @@
 //! What a word may turn into when a shell expands it: every text that can be told, for those who look for harm.
 
-use super::plan::{Part, Plan, Word};
+use super::plan::{Part, Plan, Simple, Word};
 use std::collections::BTreeMap;
 
 /// Stands for text that cannot be told.
@@ -18,7 +18,7 @@ const VEILS: [(char, char); 6] = [
 const MOST: usize = 64;
 
 /// An argument as a command may get it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Arg {
     /// The possible texts; patterns unexpanded, quoted pattern characters veiled.
     texts: Vec<String>,
@@ -39,21 +39,26 @@ impl Known {
             known.add("PWD", cwd);
             known.add("OLDPWD", cwd);
         }
-        for simple in &plan.simple {
+        known.learn(&plan.simple);
+        known
+    }
+
+    /// Adds what the assignments of commands say.
+    pub(crate) fn learn(&mut self, commands: &[Simple]) {
+        for simple in commands {
             for assign in &simple.assigns {
                 if let Some(value) = assign.value.fixed() {
-                    known.add(&assign.name, &value);
+                    self.add(&assign.name, &value);
                 }
             }
             for word in simple.words.iter().skip(1) {
                 if let Some((name, value)) = super::word::assignment(word)
                     && let Some(value) = value.fixed()
                 {
-                    known.add(&name, &value);
+                    self.add(&name, &value);
                 }
             }
         }
-        known
     }
 
     fn add(&mut self, name: &str, value: &str) {
@@ -107,15 +112,20 @@ impl Arg {
 
     /// Says whether it may be the name of this command, by its last component.
     pub(crate) fn names(&self, command: &str) -> bool {
-        self.texts.iter().any(|text| {
-            let name = text.rsplit('/').next().unwrap_or(text);
-            name == command || (name.contains(['*', '?', '[']) && star(name, command))
-        })
+        self.names_any(&[command])
     }
 
     /// Says whether it may be the name of one of these commands.
     pub(crate) fn names_any(&self, commands: &[&str]) -> bool {
-        commands.iter().any(|command| self.names(command))
+        self.texts.iter().any(|text| {
+            let name = text.rsplit('/').next().unwrap_or(text);
+            // No name of a file is longer; and a pattern without a letter may be anything.
+            commands.contains(&name)
+                || (name.len() < 1024
+                    && name.contains(['*', '?', '['])
+                    && name.contains(|c: char| c.is_alphanumeric())
+                    && commands.iter().any(|command| star(name, command)))
+        })
     }
 
     /// Says whether it may begin with a dash.

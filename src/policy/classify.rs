@@ -63,8 +63,10 @@ pub fn classify(text: &str, context: &Context<'_>) -> Classified {
     obstacles.extend(reach.plan.beyond.iter().map(|beyond| beyond.says().to_owned()));
     let floors = floors(&reach, context);
     let mut places = Places::at(context);
-    let own: Vec<Simple> = reach.plan.simple[..reach.own].to_vec();
-    if own.is_empty() {
+    // What is too long to be allowed needs no word on each of its parts.
+    let told = if text.len() > LONGEST { 0 } else { reach.own };
+    let own: Vec<Simple> = reach.plan.simple[..told].to_vec();
+    if reach.own == 0 {
         obstacles.push("holds no command".to_owned());
     }
     let parts = own.iter().enumerate().map(|(at, simple)| {

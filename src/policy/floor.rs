@@ -5,6 +5,7 @@ use super::place::{Class, Context, Located, normal};
 use super::plan::{Redirect, Word};
 use super::reach::{INTERPRETERS, Invocation, Reach, SHELLS, is_assignment, is_unknown, shown};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 /// How strong a floor is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -157,11 +158,12 @@ struct Places {
 impl Places {
     fn of(reach: &Reach, context: &Context<'_>) -> Self {
         let mut all = vec![context.cwd.clone()];
-        let moves: Vec<&Invocation> = reach.named(&["cd", "pushd", "chdir"]).collect();
+        let moves = reach.named(&["cd", "pushd", "chdir"]).flat_map(|it| targets(it, context));
+        let moves: BTreeSet<String> = moves.filter(|text| !is_unknown(text)).collect();
         for _ in 0..4 {
-            for text in moves.iter().flat_map(|it| targets(it, context)).filter(|text| !is_unknown(text)) {
+            for text in &moves {
                 for at in 0..all.len() {
-                    let located = context.locate(&all[at], &text);
+                    let located = context.locate(&all[at], text);
                     for place in [Some(located.asked), located.real].into_iter().flatten() {
                         if all.len() < 48 && !all.contains(&place) {
                             all.push(place);
@@ -299,7 +301,9 @@ impl Finder<'_> {
         self.destruction(it);
         self.devices(it);
         self.writers(it);
-        self.readers(it);
+        if it.whole {
+            self.readers(it);
+        }
         self.remote_shell(it);
         self.own(it);
         if first.names("git") {
@@ -858,7 +862,7 @@ pub(crate) fn named_paths(reach: &Reach, context: &Context<'_>) -> Vec<(Located,
             simple.redirects.iter().flat_map(|it| words(&it.target, &reach.known)).map(|text| (text, part)),
         );
     }
-    for it in &reach.invocations {
+    for it in reach.invocations.iter().filter(|it| it.whole) {
         for text in it.argv[1..].iter().flat_map(Arg::texts) {
             named.extend(
                 text.match_indices(['=', '@', ':'])

@@ -60,7 +60,7 @@ impl<'g> Context<'g> {
         let asked = normal(&absolute);
         let class = match &real {
             Some(real) => self.class(&asked, real),
-            None => Class::Outside,
+            None => self.class(&asked, &asked).max(Class::Outside),
         };
         Located { asked, real, class }
     }

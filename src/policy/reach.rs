@@ -4,8 +4,9 @@
 
 use super::arg::{Arg, Known, UNKNOWN, unveiled};
 use super::place::Context;
-use super::plan::{Beyond, Plan, Simple};
+use super::plan::{Plan, Simple};
 use super::shell::{Work, read_into};
+use std::collections::BTreeSet;
 
 /// Shells.
 pub(crate) const SHELLS: &[&str] =
@@ -88,7 +89,6 @@ const LOOSE: &[&str] = &[
     "pnpm",
     "yarn",
     "watch",
-    "ssh",
     "arch",
     "gdb",
     "lldb",
@@ -118,8 +118,9 @@ const LOOSE: &[&str] = &[
     "tsp",
     "cpulimit",
 ];
-/// Wrappers looked through one after the other before only the innermost counts.
-const CHAIN: usize = 48;
+/// Commands behind wrappers that are kept with all their arguments, and how many arguments the others keep.
+const CHAIN: usize = 16;
+const SHORT: usize = 8;
 
 /// A wrapper whose options are known.
 struct Wrapper {
@@ -194,6 +195,8 @@ pub(crate) struct Invocation {
     pub(crate) argv: Vec<Arg>,
     /// The simple command it comes from.
     pub(crate) part: usize,
+    /// Whether its arguments stand in no other invocation.
+    pub(crate) whole: bool,
 }
 
 /// What a text may lead to.
@@ -258,11 +261,17 @@ impl Follow {
             let depth = simple.depth + 1;
             self.work.plan.simple[at] = simple;
             for script in std::mem::take(&mut self.scripts) {
-                read_into(&script, depth, &mut self.work);
+                self.read(&script, depth);
             }
             at += 1;
         }
         at
+    }
+
+    fn read(&mut self, script: &str, depth: usize) {
+        let before = self.work.plan.simple.len();
+        read_into(script, depth, &mut self.work);
+        self.known.learn(&self.work.plan.simple[before..]);
     }
 
     fn simple(&mut self, simple: &Simple, part: usize) {
@@ -270,21 +279,24 @@ impl Follow {
         if argv.is_empty() {
             return;
         }
-        let (mut start, mut steps) = (0, 0);
+        let (mut start, mut steps, mut seen) = (0, 0, BTreeSet::new());
         while let Some(next) = self.unwrap(&argv[start..], part) {
             if next == 0 || start + next >= argv.len() {
                 break;
             }
-            if steps < CHAIN {
-                self.run(argv[start..].to_vec(), part);
+            let kept = kept(&argv[start..], steps);
+            if steps < CHAIN || seen.insert(kept.clone()) {
+                self.run(kept, part);
             }
             steps += 1;
             start += next;
         }
-        if steps >= CHAIN {
-            self.work.beyond(Beyond::TooMuch);
-        }
         self.run(argv[start..].to_vec(), part);
+        if let Some(outermost) =
+            self.invocations.iter_mut().rev().find(|it| it.part == part && it.argv.len() == argv.len())
+        {
+            outermost.whole = true;
+        }
     }
 
     /// Returns where the wrapped command begins, when the command is a wrapper that is understood.
@@ -307,8 +319,8 @@ impl Follow {
 
     /// A command may begin at any argument.
     fn anywhere(&mut self, argv: &[Arg], part: usize) {
-        for at in (1..argv.len()).filter(|at| !argv[*at].is_option()).take(CHAIN) {
-            self.run(argv[at..].to_vec(), part);
+        for (count, at) in (1..argv.len()).filter(|at| !argv[*at].is_option()).enumerate() {
+            self.run(kept(&argv[at..], count), part);
         }
         let words: Vec<String> = argv[1..].iter().map(Arg::text).collect();
         self.scripts.extend(words.iter().filter(|word| word.contains([' ', ';', '|', '&'])).cloned());
@@ -324,7 +336,7 @@ impl Follow {
             self.tool(&argv, part);
         }
         self.hooks(&argv);
-        self.invocations.push(Invocation { argv, part });
+        self.invocations.push(Invocation { argv, part, whole: false });
     }
 
     fn shell(&mut self, argv: &[Arg]) {
@@ -362,7 +374,7 @@ impl Follow {
     fn tool(&mut self, argv: &[Arg], part: usize) {
         let first = &argv[0];
         let rest = || argv[1..].iter().map(Arg::text).collect::<Vec<_>>();
-        if first.names_any(&["eval", "watch", "ssh", "parallel", "at", "batch"]) {
+        if first.names_any(&["eval", "watch", "parallel", "at", "batch"]) {
             self.scripts.push(rest().join(" "));
         }
         if first.names_any(&[
@@ -374,10 +386,12 @@ impl Follow {
             "nix-shell",
             "tmux",
             "screen",
-            "make",
             "hyperfine",
         ]) {
             self.scripts.extend(rest().into_iter().filter(|text| !text.starts_with('-')));
+        }
+        if first.names("ssh") {
+            self.scripts.push(remote(&rest()).join(" "));
         }
         if first.names_any(&["alias", "abbr"]) {
             self.scripts.extend(rest().iter().filter_map(|text| Some(text.split_once('=')?.1.to_owned())));
@@ -437,7 +451,7 @@ impl Follow {
         if at > 1 && at < argv.len() {
             let mut short = vec![argv[0].clone()];
             short.extend_from_slice(&argv[at..]);
-            self.invocations.push(Invocation { argv: short, part });
+            self.invocations.push(Invocation { argv: short, part, whole: false });
         }
         let texts: Vec<String> = argv[1..].iter().map(Arg::text).collect();
         for (at, text) in texts.iter().enumerate() {
@@ -513,7 +527,7 @@ impl Follow {
             scripts.extend(words.iter().map(|word| (word.replace("\\n", "\n"), depth)));
         }
         for (script, depth) in scripts {
-            read_into(&script, depth, &mut self.work);
+            self.read(&script, depth);
         }
     }
 }
@@ -561,6 +575,22 @@ impl Wrapper {
         }
         Some(1)
     }
+}
+
+/// Returns the arguments to keep of the command behind so many others.
+fn kept(argv: &[Arg], count: usize) -> Vec<Arg> {
+    if count < CHAIN { argv.to_vec() } else { argv[..argv.len().min(SHORT)].to_vec() }
+}
+
+/// Returns what `ssh` is given to run: what stands behind the host.
+fn remote(words: &[String]) -> &[String] {
+    const VALUED: &str = "BbcDEeFIiJLlmOoPpQRSWw";
+    let mut at = 0;
+    while let Some(cluster) = words.get(at).and_then(|word| word.strip_prefix('-')) {
+        let valued = cluster.chars().position(|c| VALUED.contains(c));
+        at += if valued.is_some_and(|place| place + 1 == cluster.chars().count()) { 2 } else { 1 };
+    }
+    words.get(at + 1..).unwrap_or_default()
 }
 
 /// Says whether a text reads as `NAME=value`.

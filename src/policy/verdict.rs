@@ -9,6 +9,9 @@ use super::rules::{Policy, Rule, Tool};
 use crate::config::{Decision, Mode};
 use serde::Serialize;
 
+/// How many simple commands a verdict lists.
+const LISTED: usize = 256;
+
 /// What the rules say about a request, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
@@ -198,7 +201,7 @@ impl Judge<'_> {
             risk: risk(&classified, only_reads),
             floor: classified.level(),
             reasons,
-            plan: classified.plan().simple.iter().map(shown).collect(),
+            plan: classified.plan().simple.iter().take(LISTED).map(shown).collect(),
         }
     }
 

@@ -30,6 +30,9 @@ impl<'t> Scanner<'t, '_> {
                 b'\\' => {
                     self.at += 1;
                     let escaped = self.char();
+                    if escaped.is_empty() {
+                        self.work.beyond(Beyond::Unterminated);
+                    }
                     push(&mut word, Quotes::Double, escaped);
                 }
                 b'$' => self.dollar(&mut word, Quotes::None),
@@ -300,18 +303,18 @@ impl<'t> Scanner<'t, '_> {
         let bytes = self.text.as_bytes();
         let (mut open, mut now) = (2_usize, at);
         while let Some(byte) = bytes.get(now) {
+            if !self.work.burn(1) {
+                return false;
+            }
             now += 1;
             match byte {
                 b'\\' => now += 1,
                 b'(' => open += 1,
-                b')' if open == 2 => {
-                    return self.work.burn(now - at) && bytes.get(now) == Some(&b')');
-                }
+                b')' if open == 2 => return bytes.get(now) == Some(&b')'),
                 b')' => open -= 1,
                 _ => {}
             }
         }
-        self.work.burn(now.saturating_sub(at));
         false
     }
 
@@ -401,6 +404,10 @@ impl<'t> Scanner<'t, '_> {
         }
         if word.has_brace() {
             self.work.beyond(Beyond::Brace);
+        }
+        // Some shells know these also where no command begins.
+        if word.is_bare("{") || word.is_bare("}") {
+            self.work.beyond(Beyond::Odd);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The command line: what was typed → what is meant.
 
+use super::policy::{About, Inquiry};
 use super::setup::Editor;
 use crate::base::Digest;
+use crate::config::Mode;
 use crate::review::{Ask, Decide, DecideVerb, Selector};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
@@ -35,6 +37,8 @@ pub enum Todo {
         /// As JSON.
         json: bool,
     },
+    /// What the rules would say.
+    Policy(Inquiry),
     /// The configuration to paste.
     Setup {
         /// For which editor.
@@ -127,6 +131,8 @@ Wrap an agent
   chain [OPTIONS]                 the same as one element of an ACP proxy chain
   setup EDITOR [-- AGENT [ARG…]]  the configuration to paste for an editor
   doctor                          what works here and what does not
+  policy check -- COMMAND         what the rules would say about a command, and why
+  policy test FILE                a file of commands, each with the verdict that it must get
   demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
 
 See what changed
@@ -222,6 +228,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// What the rules would say about a command, and why
+    Policy(PolicyArgs),
     /// The configuration to paste for an editor
     Setup(SetupArgs),
 }
@@ -428,6 +436,77 @@ struct DiffArgs {
 }
 
 #[derive(Args)]
+struct PolicyArgs {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Subcommand)]
+enum PolicyCommand {
+    /// Judge a command as if an agent asked for it here; nothing is run
+    #[command(after_help = "Exit codes: 0 allow · 1 ask · 3 deny; of several the strictest")]
+    Check(PolicyCheckArgs),
+    /// Judge each line of a file, `allow|ask|deny`, a tab and a command; ⏎ stands for a newline
+    #[command(after_help = "Exit codes: 0 every line as it says · 1 another verdict")]
+    Test {
+        #[command(flatten)]
+        judging: Judging,
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+#[derive(Args)]
+struct Judging {
+    /// The configuration [default: $XDG_CONFIG_HOME/hunkgate/config.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// The mode of the session: plan, normal or auto
+    #[arg(long, value_name = "MODE", default_value = "normal", value_parser = mode)]
+    mode: Mode,
+}
+
+#[derive(Args)]
+struct PolicyCheckArgs {
+    #[command(flatten)]
+    judging: Judging,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// List the kinds of effects and places and the built-in floors
+    #[arg(long, conflicts_with_all = ["stdin0", "command"])]
+    list: bool,
+    /// Judge the commands on stdin, each ended by a NUL byte; one line of JSON each
+    #[arg(long, conflicts_with = "command")]
+    stdin0: bool,
+    /// One shell text, or a program and its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["list", "stdin0"])]
+    command: Vec<String>,
+}
+
+fn mode(word: &str) -> Result<Mode, String> {
+    match word {
+        "plan" => Ok(Mode::Plan),
+        "normal" => Ok(Mode::Normal),
+        "auto" => Ok(Mode::Auto),
+        _ => Err("plan, normal or auto".to_owned()),
+    }
+}
+
+impl PolicyArgs {
+    fn inquiry(self) -> Inquiry {
+        let (judging, json, about) = match self.command {
+            PolicyCommand::Check(args) if args.list => (args.judging, args.json, About::List),
+            PolicyCommand::Check(args) if args.stdin0 => (args.judging, args.json, About::Stdin),
+            PolicyCommand::Check(args) => (args.judging, args.json, About::Command(args.command)),
+            PolicyCommand::Test { judging, file } => (judging, false, About::File(file)),
+        };
+        Inquiry { config: judging.config, mode: judging.mode, json, about }
+    }
+}
+
+#[derive(Args)]
 struct SetupArgs {
     /// The editor
     #[arg(value_enum)]
@@ -469,6 +548,7 @@ impl Command {
             Self::Note(reading) => reading.plain(Ask::Note),
             Self::Watch(reading) => reading.ask(What::Watch),
             Self::Doctor { json } => Todo::Doctor { json },
+            Self::Policy(args) => Todo::Policy(args.inquiry()),
             Self::Setup(args) => Todo::Setup { editor: args.editor, agent: args.agent },
         })
     }

@@ -3,6 +3,7 @@
 use super::cli::{Request, Wrap};
 use super::doctor::{Health, Patient, examine, report};
 use super::places::{config_file, state_dir};
+use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Launch, Port};
 use super::setup::{Editor, setup};
 use super::terminal::{Terminal, carry_out};
@@ -71,6 +72,22 @@ impl Machine {
         };
         self.say(&text);
         ExitCode::from(u8::from(checks.iter().any(|check| check.result == Health::Fail)))
+    }
+
+    /// Says what the rules would say.
+    pub fn policy(&self, inquiry: &Inquiry) -> ExitCode {
+        let user = match read_config(inquiry.config.as_deref()) {
+            Ok(user) => user,
+            Err(problem) => return self.complain(&problem),
+        };
+        let config = config_file(&env).and_then(|file| file.parent().map(Path::to_path_buf));
+        let home = env("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let ours = self.state.iter().cloned().chain(config).collect();
+        let bench = Bench { cwd: &self.cwd, home, ours, user };
+        match inquire(inquiry, &bench, &mut io::stdout(), &self.out_style) {
+            Ok(code) => ExitCode::from(code),
+            Err(problem) => self.complain(&problem),
+        }
     }
 
     /// Prints the configuration to paste for an editor.

@@ -9,7 +9,7 @@
 //! 2. A reading command never fails because its reader went away (`surfaces::a_closed_pipe_is_no_failure`).
 //! 3. What the person types as a path means what it means to their shell (`surfaces::paths_are_the_persons`).
 //!
-//! **Uses.** `base`, `config`, `ledger`, `review` (asks and answers).
+//! **Uses.** `base`, `config`, `ledger`, `review` (asks and answers), `policy` (verdicts, judged in place: they need no session).
 //!
 //! **Not here.** Carrying an ask out (`host`, which implements [`Port`]); computing what is shown (`ledger`, `review`);
 //! slash commands (`review`).
@@ -19,6 +19,7 @@ mod cli;
 mod doctor;
 mod machine;
 mod places;
+mod policy;
 mod port;
 mod setup;
 mod terminal;
@@ -28,6 +29,7 @@ pub use cli::{Invocation, Request, Todo, What, Wrap, command, parse};
 pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
+pub use policy::{About, Bench, Disk, Inquiry, inquire};
 pub use port::{Cursor, Launch, LogLine, Port};
 pub use setup::{Editor, setup};
 pub use terminal::{Terminal, carry_out};

@@ -7,7 +7,7 @@
 //!    (`style::tests::nothing_a_peer_chose_drives_the_terminal`).
 //! 2. Without colour there is no escape sequence in the output (`surfaces::plain_output_has_no_escape_sequence`).
 //!
-//! **Uses.** `base`, `ledger` (shapes), `review` (answers).
+//! **Uses.** `base`, `ledger` (shapes), `policy` (verdicts), `review` (answers).
 //!
 //! **Not here.** What is shown: that is in the shapes (`ledger`).
 
@@ -16,12 +16,14 @@ mod blame;
 mod decided;
 mod hunk;
 mod listing;
+mod policy;
 mod record;
 mod sessions;
 mod status;
 mod style;
 
 pub use answer::{answer, problem};
+pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;
