@@ -67,6 +67,14 @@ impl Evidence {
         self.suspects.is_empty() && self.mediated.is_none() && !self.vcs
     }
 
+    /// Returns those that could have written and had not ended before.
+    pub(super) fn able(&self) -> impl Iterator<Item = (&SessionKey, Option<TurnNo>, Option<&CallKey>)> {
+        self.suspects
+            .iter()
+            .filter(|suspect| !suspect.ended_before(self.moment.earliest))
+            .map(|suspect| (&suspect.session, suspect.turn, suspect.key.as_ref()))
+    }
+
     /// Says whether claims have to be looked up in the texts.
     pub(super) fn needs_texts(&self, index: &FactIndex) -> bool {
         self.mediated.is_none() && !self.claims(index).is_empty()

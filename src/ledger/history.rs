@@ -11,6 +11,9 @@ use crate::ledger::{Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Led
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// How long a file may stand empty in the middle of one rewrite.
+const SPLIT_NS: i64 = 2_000_000_000;
+
 /// Where a change of a path stands in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -94,7 +97,8 @@ impl Scene<'_> {
             if let Some(last) = steps.last().filter(|last| last.after != change.before) {
                 steps.push(unseen(last, change, observation));
             }
-            let evidence = self.evidence(path, (previous, observation, change), background);
+            let moment = Moment::of(previous, observation, change);
+            let evidence = self.evidence(path, moment, (previous, observation, change), background);
             let mut step = Step {
                 before: change.before,
                 after: change.after,
@@ -103,10 +107,30 @@ impl Scene<'_> {
                 role: Role::Plain,
             };
             step.role = self.role(path, &steps, &step);
-            background |= step.role == Role::Plain && step.evidence.is_background();
             steps.push(step);
+            self.mend(path, &mut steps, *place);
+            background |=
+                steps.last().is_some_and(|step| step.role == Role::Plain && step.evidence.is_background());
         }
         steps
+    }
+
+    /// Joins the last steps where they are one rewrite that was seen half done.
+    fn mend(&self, path: &RepoPath, steps: &mut Vec<Step>, place: Place) {
+        while let [.., first, second] = steps.as_slice()
+            && first.is_half_of(second)
+        {
+            let Some((previous, observation, change)) = self.at(place) else { return };
+            let moment = Moment { floor: first.evidence.moment.floor, ..second.evidence.moment };
+            let facts = (previous, observation, change);
+            let mut evidence = self.evidence(path, moment, facts, first.evidence.background);
+            evidence.base_unknown |= first.evidence.base_unknown;
+            let (before, after, seen) = (first.before, second.after, second.seen);
+            let mut whole = Step { before, after, seen, evidence, role: Role::Plain };
+            steps.truncate(steps.len() - 2);
+            whole.role = self.role(path, steps, &whole);
+            steps.push(whole);
+        }
     }
 
     fn at(&self, place: Place) -> Option<(Option<&Observation>, &Observation, &Change)> {
@@ -119,10 +143,10 @@ impl Scene<'_> {
     fn evidence(
         &self,
         path: &RepoPath,
+        moment: Moment,
         (previous, observation, change): (Option<&Observation>, &Observation, &Change),
         background: bool,
     ) -> Evidence {
-        let moment = Moment::of(previous, observation, change);
         let suspects = self.index.suspects(path, &moment, self.kin);
         let head_moved = previous.is_some_and(|previous| previous.head != observation.head);
         let committed = |head: &String| self.blobs.committed(head, path);
@@ -417,6 +441,28 @@ impl History {
 }
 
 impl Step {
+    /// Says whether this and the next step are one rewrite: a look met the file emptied, or gone, for a moment, and the
+    /// same could have done both. So nobody is credited who could not have done the second alone.
+    fn is_half_of(&self, next: &Self) -> bool {
+        let vacant = |state: Option<FileState>| state.is_none_or(|state| state.size == 0);
+        let plain = self.role == Role::Plain && next.role == Role::Plain;
+        if !plain || !vacant(self.after) || vacant(next.after) || self.evidence.turn != next.evidence.turn {
+            return false;
+        }
+        self.evidence.able().eq(next.evidence.able()) && self.until(next) <= SPLIT_NS
+    }
+
+    /// Returns the time between two steps. A stamp that did not move says nothing.
+    fn until(&self, next: &Self) -> i64 {
+        let moments = (&self.evidence.moment, &next.evidence.moment);
+        let (from, to) = if moments.0.ctime == moments.1.ctime {
+            (self.evidence.looked, next.evidence.looked)
+        } else {
+            (moments.0.latest, moments.1.latest)
+        };
+        to.0.saturating_sub(from.0)
+    }
+
     fn source(&self) -> Option<usize> {
         match self.role {
             Role::Return(at) | Role::Review(at) => Some(at),
