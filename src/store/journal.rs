@@ -259,6 +259,9 @@ fn parse_line(line: &[u8]) -> Parsed {
         return Parsed::Damaged(why);
     }
     let Ok(text) = std::str::from_utf8(line) else { return Parsed::Damaged("not UTF-8".to_owned()) };
+    if let Some(parsed) = parse_as_written(&text[..text.len() - CRC_TAIL]) {
+        return parsed;
+    }
     let head: Head<'_> = match serde_json::from_str(text) {
         Ok(head) => head,
         Err(error) => return Parsed::Unknown(format!("unreadable head ({error})")),
@@ -271,6 +274,17 @@ fn parse_line(line: &[u8]) -> Parsed {
         Err(error) if error.is_data() => Parsed::Unknown(head.kind.to_owned()),
         Err(error) => Parsed::Damaged(error.to_string()),
     }
+}
+
+/// Reads a line whose members stand in the order in which we write them; `None` leaves it to the reader of any order.
+fn parse_as_written(covered: &str) -> Option<Parsed> {
+    let rest = covered.strip_prefix(&*format!(r#"{{"v":{RECORD_VERSION},"seq":"#))?;
+    let (seq, rest) = rest.split_once(r#","at":"#)?;
+    let (at, rest) = rest.split_once(',')?;
+    let (seq, at) = (seq.parse().ok()?, WallNs(at.parse().ok()?));
+    rest.starts_with(r#""kind":"#).then_some(())?;
+    let event = serde_json::from_str(&format!("{{{rest}}}")).ok()?;
+    Some(Parsed::Record(seq, Box::new(Record { at, event })))
 }
 
 /// Reads the event out of kind and data, which stand side by side in the line.
