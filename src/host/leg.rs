@@ -7,10 +7,11 @@ use crate::base::Leg;
 use crate::host::event::{Event, Inbox};
 use crate::host::gauge::Gauge;
 use crate::wire::{Piece, Splitter};
-use bytes::Bytes;
+use bytes::{Buf as _, Bytes};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use std::io;
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,8 +19,8 @@ use std::thread::JoinHandle;
 
 /// Bytes asked of the kernel at once.
 const READ: usize = 128 * 1024;
-/// Bytes collected before a write.
-const WRITE: usize = 128 * 1024;
+/// Pieces of memory written at once.
+const SLICES: usize = 64;
 /// Frames from this size on are written where they lie.
 const LARGE: usize = 32 * 1024;
 
@@ -122,20 +123,22 @@ pub(crate) enum Outgoing {
     },
 }
 
-impl Outgoing {
-    fn bytes(&self) -> &Bytes {
-        match self {
-            Self::Frame(bytes) | Self::Part { bytes, .. } => bytes,
-        }
-    }
-}
-
-/// The way to a peer: batches go in, and a thread writes them. Dropping it writes what is left and closes the pipe.
+/// The way to a peer: frames go in, and a thread writes them. Dropping it writes what is left and closes the pipe.
+///
+/// Frames are put one behind the other here, in the thread that made them, so that a batch of small ones is one piece of
+/// memory and one call.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    batch: Vec<Outgoing>,
-    size: usize,
-    queue: Option<Sender<Vec<Outgoing>>>,
+    /// Small frames, one behind the other.
+    small: Vec<u8>,
+    /// What goes before them.
+    chunks: Vec<Bytes>,
+    last: u8,
+    /// Between two parts of one line.
+    within: bool,
+    /// Frames that came meanwhile.
+    held: Vec<Bytes>,
+    queue: Option<Sender<Vec<Bytes>>>,
     gauge: Arc<Gauge>,
     finished: Receiver<()>,
 }
@@ -143,43 +146,65 @@ pub(crate) struct Writer {
 impl Writer {
     /// Starts the thread that writes to a peer.
     pub(crate) fn start(leg: Leg, to: OwnedFd, gauge: Arc<Gauge>, inbox: Inbox) -> io::Result<Self> {
-        let (queue, from) = channel::<Vec<Outgoing>>();
+        let (queue, from) = channel::<Vec<Bytes>>();
         let (done, finished) = channel();
         let counted = Arc::clone(&gauge);
         std::thread::Builder::new().name(format!("write {leg:?}")).spawn(move || {
-            let mut pen =
-                Pen { to, buffer: Vec::with_capacity(WRITE), last: b'\n', within: false, held: Vec::new() };
             let mut broken = false;
             while let Ok(batch) = from.recv() {
-                let size = batch.iter().map(|item| item.bytes().len()).sum();
-                if !broken && write_all(&mut pen, batch, &from, &counted).is_err() {
+                let mut chunks = VecDeque::from(batch);
+                chunks.extend(from.try_iter().flatten());
+                let size = chunks.iter().map(Bytes::len).sum();
+                if !broken && write_all(&to, chunks, &counted).is_err() {
                     broken = true;
                     counted.shut();
                     inbox.put(Event::Unwritable(leg));
                 }
-                counted.sub(size);
+                if broken {
+                    counted.sub(size);
+                }
             }
-            if !broken {
-                let _ = pen.finish();
-            }
+            drop(to);
             let _ = done.send(());
         })?;
-        Ok(Self { batch: Vec::new(), size: 0, queue: Some(queue), gauge, finished })
+        Ok(Self {
+            small: Vec::new(),
+            chunks: Vec::new(),
+            last: b'\n',
+            within: false,
+            held: Vec::new(),
+            queue: Some(queue),
+            gauge,
+            finished,
+        })
     }
 
     /// Adds to the batch.
     pub(crate) fn push(&mut self, item: Outgoing) {
-        self.size += item.bytes().len();
-        self.batch.push(item);
+        match item {
+            Outgoing::Frame(bytes) if self.within => self.held.push(bytes),
+            Outgoing::Frame(bytes) => self.frame(bytes),
+            Outgoing::Part { bytes, ends } => {
+                if !self.within {
+                    self.freshen();
+                }
+                self.put(bytes);
+                self.within = !ends;
+                if ends {
+                    self.release();
+                }
+            }
+        }
     }
 
     /// Hands the batch to the thread. Never waits.
     pub(crate) fn flush(&mut self) {
-        if self.batch.is_empty() {
+        self.seal();
+        if self.chunks.is_empty() {
             return;
         }
-        self.gauge.add(std::mem::take(&mut self.size));
-        let batch = std::mem::take(&mut self.batch);
+        self.gauge.add(self.chunks.iter().map(Bytes::len).sum());
+        let batch = std::mem::take(&mut self.chunks);
         if let Some(queue) = &self.queue {
             let _ = queue.send(batch);
         }
@@ -187,6 +212,8 @@ impl Writer {
 
     /// Lets the thread write what it has, close the pipe and end.
     pub(crate) fn close(&mut self) {
+        self.within = false;
+        self.release();
         self.flush();
         self.queue = None;
     }
@@ -196,99 +223,70 @@ impl Writer {
         self.close();
         let _ = self.finished.recv_timeout(at_most);
     }
-}
 
-/// Writes a batch and whatever else has come meanwhile, in as few calls as possible.
-fn write_all(
-    pen: &mut Pen,
-    batch: Vec<Outgoing>,
-    more: &Receiver<Vec<Outgoing>>,
-    gauge: &Gauge,
-) -> io::Result<()> {
-    for item in batch {
-        pen.take(item)?;
-    }
-    while pen.buffer.len() < WRITE {
-        let Ok(next) = more.try_recv() else { break };
-        let size = next.iter().map(|item| item.bytes().len()).sum();
-        for item in next {
-            pen.take(item)?;
-        }
-        gauge.sub(size);
-    }
-    pen.flush()
-}
-
-/// The writing end with what it knows of the line it is in.
-struct Pen {
-    to: OwnedFd,
-    buffer: Vec<u8>,
-    last: u8,
-    /// Between two parts of one line.
-    within: bool,
-    /// Frames that came meanwhile.
-    held: Vec<Bytes>,
-}
-
-impl Pen {
-    fn take(&mut self, item: Outgoing) -> io::Result<()> {
-        match item {
-            Outgoing::Frame(bytes) if self.within => self.held.push(bytes),
-            Outgoing::Frame(bytes) => self.frame(&bytes)?,
-            Outgoing::Part { bytes, ends } => {
-                if !self.within && self.last != b'\n' {
-                    self.put(b"\n")?;
-                }
-                self.put(&bytes)?;
-                self.within = !ends;
-                if ends {
-                    self.release()?;
-                }
-            }
-        }
-        Ok(())
+    fn frame(&mut self, bytes: Bytes) {
+        self.freshen();
+        self.put(bytes);
     }
 
-    fn release(&mut self) -> io::Result<()> {
-        for bytes in std::mem::take(&mut self.held) {
-            self.frame(&bytes)?;
-        }
-        Ok(())
-    }
-
-    /// Writes a frame on a fresh line: what stood before it may be the torn line of a peer that died.
-    fn frame(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Begins a fresh line: what stands before may be the torn line of a peer that died.
+    fn freshen(&mut self) {
         if self.last != b'\n' {
-            self.put(b"\n")?;
+            self.small.push(b'\n');
         }
-        self.put(bytes)
     }
 
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let Some(&last) = bytes.last() else { return Ok(()) };
+    fn put(&mut self, bytes: Bytes) {
+        let Some(&last) = bytes.last() else { return };
         self.last = last;
         if bytes.len() >= LARGE {
-            self.flush()?;
-            return write(&self.to, bytes);
+            self.seal();
+            self.chunks.push(bytes);
+        } else {
+            self.small.extend_from_slice(&bytes);
         }
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= WRITE {
-            self.flush()?;
-        }
-        Ok(())
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        let done = write(&self.to, &self.buffer);
-        self.buffer.clear();
-        done
+    fn release(&mut self) {
+        for bytes in std::mem::take(&mut self.held) {
+            self.frame(bytes);
+        }
     }
 
-    fn finish(&mut self) -> io::Result<()> {
-        self.within = false;
-        self.release()?;
-        self.flush()
+    fn seal(&mut self) {
+        if !self.small.is_empty() {
+            let next = Vec::with_capacity(self.small.len());
+            self.chunks.push(Bytes::from(std::mem::replace(&mut self.small, next)));
+        }
     }
+}
+
+/// Writes chunks in as few calls as possible, and counts them out as they go.
+fn write_all(to: &OwnedFd, mut chunks: VecDeque<Bytes>, gauge: &Gauge) -> io::Result<()> {
+    while !chunks.is_empty() {
+        let slices: Vec<IoSlice<'_>> = chunks.iter().take(SLICES).map(|chunk| IoSlice::new(chunk)).collect();
+        let mut written = match rustix::io::writev(to, &slices) {
+            Ok(written) => written,
+            Err(Errno::INTR) => continue,
+            Err(Errno::AGAIN) => {
+                let _ = poll(&mut [PollFd::new(to, PollFlags::OUT)], None);
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        gauge.sub(written);
+        while let Some(first) = chunks.front_mut()
+            && written > 0
+        {
+            let taken = written.min(first.len());
+            first.advance(taken);
+            written -= taken;
+            if first.is_empty() {
+                chunks.pop_front();
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Writes all bytes, waiting where the pipe is full.
@@ -304,4 +302,32 @@ pub(crate) fn write(to: &impl AsFd, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn no_frame_comes_between_the_parts_of_a_line_or_onto_a_torn_one() {
+        let (mut read, write) = io::pipe().expect("a pipe");
+        let (sender, _events) = channel();
+        let gauge = Arc::new(Gauge::new(1));
+        let mut writer =
+            Writer::start(Leg::Editor, write.into(), gauge, Inbox::new(sender)).expect("a thread");
+        let large: Bytes = vec![b'x'; LARGE].into();
+        writer.push(Outgoing::Frame("one\n".into()));
+        writer.push(Outgoing::Part { bytes: large.clone(), ends: false });
+        writer.push(Outgoing::Frame("two\n".into()));
+        writer.flush();
+        writer.push(Outgoing::Part { bytes: "end\n".into(), ends: true });
+        writer.push(Outgoing::Frame("torn".into()));
+        writer.push(Outgoing::Frame("three\n".into()));
+        writer.close();
+        let mut written = Vec::new();
+        read.read_to_end(&mut written).expect("readable");
+        let expected = [&b"one\n"[..], &large, b"end\ntwo\ntorn\nthree\n"].concat();
+        assert!(written == expected, "{} bytes", written.len());
+    }
 }
