@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests read their corpus and build file systems")]
 
+use hunkgate::acp::{Dialect, read_wanted};
 use hunkgate::base::Patterns;
 use hunkgate::config::{Config, Decision, Mode, Written};
 use hunkgate::policy::{
     Context, Effect, Evidence, Flat, Floor, Form, Ground, Kind, Layer, Level, Policy, Redactor, Subject,
     Verdict, classify, judge, judge_command, normal,
 };
+use hunkgate::wire::Raw;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -147,9 +149,9 @@ fn wrapped(command: &str) -> Vec<String> {
 /// Inside a substitution an unbalanced bracket or quote is another command.
 fn balanced(command: &str) -> bool {
     command.matches('(').count() == command.matches(')').count()
-        && command.matches('\'').count() % 2 == 0
-        && command.matches('"').count() % 2 == 0
-        && command.matches('`').count() % 2 == 0
+        && command.matches('\'').count().is_multiple_of(2)
+        && command.matches('"').count().is_multiple_of(2)
+        && command.matches('`').count().is_multiple_of(2)
         && !command.ends_with('\\')
         && !command.contains('#')
 }
@@ -460,6 +462,27 @@ fn a_projects_file_can_only_tighten() {
 }
 
 #[test]
+fn the_documented_rules_hold_their_examples() {
+    let read =
+        |name: &str| std::fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let page = read("docs/policy.md");
+    let block = page.split("```toml").nth(1).unwrap().split("```").next().unwrap();
+    let example = read("proxy-config.example.toml");
+    let commented = &example[example.find("# [permissions]").unwrap()..];
+    let commented: String = commented
+        .lines()
+        .take_while(|line| line.starts_with('#'))
+        .map(|line| format!("{}\n", line.trim_start_matches('#').trim_start()))
+        .collect();
+    for text in [block, &commented] {
+        let policy = policy(text);
+        assert!(policy.len() >= 5, "{text}");
+        assert_eq!(judged("cd src && cargo test", &policy).decision, Decision::Allow);
+        assert_eq!(judged("git push", &policy).rules(), ["ask Bash(git push:*)", "push"]);
+    }
+}
+
+#[test]
 fn plan_mode_only_reads() {
     let policy = policy("[permissions]\nallow = ['Bash']\n");
     let plan = |command: &str| judge_command(command, &policy, Mode::Plan, &context(&Flat)).decision;
@@ -587,6 +610,94 @@ fn what_only_a_title_says_is_never_allowed() {
             .decision,
         Decision::Ask
     );
+}
+
+/// The subject of a request as an agent sends it.
+fn subject(method: &str, params: &str) -> Subject {
+    let wanted = read_wanted(Dialect::V1, method, Raw::parse(params)).unwrap();
+    Subject::of(&wanted)
+}
+
+fn permission(call: &str) -> Subject {
+    subject(
+        "session/request_permission",
+        &format!(r#"{{"sessionId":"s","options":[],"toolCall":{{"toolCallId":"c",{call}}}}}"#),
+    )
+}
+
+fn exec(text: &str) -> Effect {
+    Effect::Exec { form: Form::Text(text.to_owned()), cwd: None, env: Vec::new() }
+}
+
+#[test]
+fn what_real_agents_ask_for_becomes_an_effect_with_its_evidence() {
+    for (call, effects, evidence) in [
+        // claude and opencode say the command in fields, gemini only in the title
+        (
+            r#""title":"`ls`","kind":"execute","rawInput":{"command":"ls","description":"List"}"#,
+            vec![exec("ls")],
+            Evidence::Structured,
+        ),
+        (
+            r#""title":"mv a b","kind":"execute","content":[{"type":"content","content":{"type":"text","text":"[cwd]"}}],"locations":[]"#,
+            vec![exec("mv a b")],
+            Evidence::Display,
+        ),
+        // codex hands its shell an argument vector, whatever kind it says
+        (
+            r#""title":"x","kind":"read","rawInput":{"command":["bash","-lc","cat a | head"],"cwd":"/w/p/sub"}"#,
+            vec![Effect::Exec {
+                form: Form::Text("cat a | head".into()),
+                cwd: Some("/w/p/sub".into()),
+                env: Vec::new(),
+            }],
+            Evidence::Structured,
+        ),
+        (
+            r#""title":"Edit","kind":"edit","content":[{"type":"diff","path":"/w/p/a","oldText":"x","newText":"y"}],"locations":[{"path":"/w/p/a"}]"#,
+            vec![Effect::Write { path: "/w/p/a".into(), new: Some("y".into()) }],
+            Evidence::Structured,
+        ),
+        (
+            r#""title":"Read","kind":"read","rawInput":{"file_path":"/w/p/a"}"#,
+            vec![Effect::Read { path: "/w/p/a".into() }],
+            Evidence::Structured,
+        ),
+        (
+            r#""title":"Fetch","kind":"fetch","rawInput":{"url":"https://docs.rs","prompt":"x"}"#,
+            vec![Effect::Fetch { url: "https://docs.rs".into() }],
+            Evidence::Structured,
+        ),
+        (
+            r#""title":"Edit","kind":"edit","locations":[{"path":"/w/p/a"}]"#,
+            vec![Effect::Write { path: "/w/p/a".into(), new: None }],
+            Evidence::Display,
+        ),
+        (
+            r#""title":"Ready to code?","kind":"switch_mode""#,
+            vec![Effect::Opaque { kind: Some("switch_mode".into()), title: "Ready to code?".into() }],
+            Evidence::Display,
+        ),
+    ] {
+        let subject = permission(call);
+        assert_eq!((subject.effects(), subject.evidence), (effects.as_slice(), evidence), "{call}");
+    }
+}
+
+#[test]
+fn files_and_terminals_of_the_client_become_effects() {
+    let write = subject("fs/write_text_file", r#"{"sessionId":"s","path":"/w/p/a","content":"x"}"#);
+    assert_eq!(write.effects(), [Effect::Write { path: "/w/p/a".into(), new: Some("x".into()) }]);
+    let read = subject("fs/read_text_file", r#"{"sessionId":"s","path":"/w/p/a"}"#);
+    assert_eq!(read.effects(), [Effect::Read { path: "/w/p/a".into() }]);
+    let terminal = subject(
+        "terminal/create",
+        r#"{"sessionId":"s","command":"git","args":["status"],"cwd":"/w/p","env":[{"name":"GIT_PAGER","value":"x"}]}"#,
+    );
+    let ground = Flat;
+    let verdict = judge(&terminal, &Policy::default(), Mode::Normal, &context(&ground));
+    assert_eq!((verdict.decision, verdict.floor), (Decision::Ask, Level::Ask));
+    assert_eq!(read_wanted(Dialect::V1, "session/prompt", Raw::parse("{}")), None);
 }
 
 #[test]
