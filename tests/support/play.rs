@@ -20,6 +20,9 @@ pub(crate) const ROOT: &str = "/v/root";
 /// Asks of surfaces are numbered from here, apart from the engine's own.
 const FIRST_ASK: u64 = 1 << 40;
 
+/// What a value that is changed in place may take, in bytes.
+const LONGEST_WORD: usize = 24;
+
 /// How a play departs from the plain one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Manner {
@@ -160,6 +163,11 @@ impl Play {
             What::Warns(text) => self.warned(text)?,
             What::Journal(kind, pattern) => self.journal(kind, pattern)?,
             What::JournalLacks(kind) => self.journal_lacks(kind)?,
+            What::JournalFails(reason) => {
+                let session = self.world.sessions.last().cloned().ok_or("no session was opened")?;
+                let (log, reason) = (Log::Session(session), reason.clone());
+                self.world.feed(Input::AppendFailed { log, reason });
+            }
             What::Ask(line) => self.ask(line)?,
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
             What::Config(_) => {}
@@ -241,6 +249,7 @@ impl Play {
                     .pop_front()
                     .ok_or_else(|| format!("heard {}, and nothing is on its way", shown(&frame.bytes)))?;
                 if let Heard::Edited(pattern) = heard {
+                    spliced(&oldest, &frame.bytes)?;
                     return self.compare(pattern, &frame.bytes);
                 }
                 if !self.restarted {
@@ -314,6 +323,14 @@ impl Play {
             }
             TreeOp::Fails(reason) => {
                 self.world.fail(reason);
+                true
+            }
+            TreeOp::Refuses(reason) => {
+                self.world.refusing = Some(reason.clone());
+                true
+            }
+            TreeOp::Drifts(path, bytes) => {
+                self.world.drifting = Some((absolute(path), bytes.clone()));
                 true
             }
             TreeOp::Holds(path, wanted) => {
@@ -494,6 +511,18 @@ fn name(leg: Leg) -> &'static str {
 
 fn absolute(path: &str) -> String {
     if path.starts_with('/') { path.to_owned() } else { format!("{ROOT}/{path}") }
+}
+
+/// A line is edited by putting something in, taking something out, or changing a word: everything else keeps its bytes.
+fn spliced(said: &[u8], sent: &[u8]) -> Result<(), String> {
+    let ahead = said.iter().zip(sent).take_while(|(a, b)| a == b).count();
+    let behind = said.iter().rev().zip(sent.iter().rev()).take_while(|(a, b)| a == b).count();
+    let shorter = said.len().min(sent.len());
+    if ahead + behind + LONGEST_WORD >= shorter {
+        Ok(())
+    } else {
+        Err("more was changed than one place".to_owned())
+    }
 }
 
 /// A journal pattern is a subset.

@@ -48,6 +48,8 @@ pub(crate) enum What {
     Journal(String, String),
     /// `journal no KIND`: no such record is left unread.
     JournalLacks(String),
+    /// `journal fails REASON`: from now on something of the session is not written.
+    JournalFails(String),
     /// `ask COMMAND`.
     Ask(String),
     /// `answer [KIND] {…}`.
@@ -85,6 +87,10 @@ pub(crate) enum TreeOp {
     Captured,
     /// The next observation (or all that wait) fails.
     Fails(String),
+    /// The next revert fails.
+    Refuses(String),
+    /// A person writes this just before the next revert.
+    Drifts(String, Vec<u8>),
     /// A file holds exactly this.
     Holds(String, Vec<u8>),
     /// A path is not there.
@@ -149,6 +155,7 @@ impl<'a> Parser<'a> {
             "wait" => What::Wait(rest.parse().map_err(|_| "wait needs milliseconds".to_owned())?),
             "journal" => match split_word(rest) {
                 ("no", kind) => What::JournalLacks(kind.to_owned()),
+                ("fails", reason) => What::JournalFails(reason.to_owned()),
                 (kind, pattern) => What::Journal(kind.to_owned(), default_pattern(pattern)),
             },
             "ask" => What::Ask(rest.to_owned()),
@@ -193,6 +200,8 @@ impl<'a> Parser<'a> {
             "stalls" => TreeOp::Stalls,
             "captured" => TreeOp::Captured,
             "fails" => TreeOp::Fails(rest.to_owned()),
+            "refuses" => TreeOp::Refuses(rest.to_owned()),
+            "drifts" => TreeOp::Drifts(path, self.content(more)?),
             _ => return Err(format!("unknown tree statement {verb:?}")),
         })
     }

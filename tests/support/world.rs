@@ -32,6 +32,10 @@ pub(crate) struct World {
     pub(crate) exit: Option<i32>,
     pub(crate) stops_agent: bool,
     pub(crate) unrecorded: Option<String>,
+    /// Why the next revert fails.
+    pub(crate) refusing: Option<String>,
+    /// What a person writes just before the next revert.
+    pub(crate) drifting: Option<(String, Vec<u8>)>,
     pub(crate) sessions: Vec<SessionKey>,
     pub(crate) trace: Vec<String>,
     opened: BTreeSet<RootId>,
@@ -75,6 +79,8 @@ impl World {
             exit: None,
             stops_agent: false,
             unrecorded: None,
+            refusing: None,
+            drifting: None,
             sessions: Vec::new(),
             trace: Vec::new(),
             opened: BTreeSet::new(),
@@ -330,6 +336,12 @@ impl World {
 
     fn restore(&mut self, file: RevertFile) -> RevertOutcome {
         let RevertFile { root, path, expected, wanted, .. } = file;
+        if let Some(reason) = self.refusing.take() {
+            return RevertOutcome { root, path, result: RevertResult::Failed { reason } };
+        }
+        if let Some((drifting, bytes)) = self.drifting.take() {
+            self.tree.write(&drifting, &bytes, self.now.wall);
+        }
         let found = self.tree.state(&root, &path);
         if found != expected && found != wanted {
             return RevertOutcome { root, path, result: RevertResult::Stale { rescued: found } };
