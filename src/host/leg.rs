@@ -8,12 +8,14 @@ use crate::host::event::{Event, Inbox};
 use crate::host::gauge::Gauge;
 use crate::wire::{Piece, Splitter};
 use bytes::{Buf as _, Bytes};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -21,6 +23,10 @@ use std::thread::JoinHandle;
 const READ: usize = 128 * 1024;
 /// Pieces of memory written at once.
 const SLICES: usize = 64;
+/// Bytes that a pipe with any room takes without waiting (`PIPE_BUF` is twice that).
+const AT_ONCE: usize = 2 * 1024;
+/// No time at all.
+const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 /// Frames from this size on are written where they lie.
 const LARGE: usize = 32 * 1024;
 
@@ -138,33 +144,50 @@ pub(crate) struct Writer {
     within: bool,
     /// Frames that came meanwhile.
     held: Vec<Bytes>,
-    queue: Option<Sender<Vec<Bytes>>>,
-    gauge: Arc<Gauge>,
+    open: Option<Open>,
     finished: Receiver<()>,
+}
+
+/// A way that is not closed yet.
+#[derive(Debug)]
+struct Open {
+    queue: Sender<Vec<Bytes>>,
+    way: Arc<Way>,
+    /// A pipe says truly whether it takes a little without waiting.
+    pipe: bool,
+}
+
+/// The pipe, written by the thread while it has batches, and by whoever flushes while it has none.
+#[derive(Debug)]
+struct Way {
+    leg: Leg,
+    to: OwnedFd,
+    /// Batches that the thread was given and has not written. Only whoever flushes adds to it.
+    queued: AtomicUsize,
+    broken: AtomicBool,
+    gauge: Arc<Gauge>,
+    inbox: Inbox,
 }
 
 impl Writer {
     /// Starts the thread that writes to a peer.
     pub(crate) fn start(leg: Leg, to: OwnedFd, gauge: Arc<Gauge>, inbox: Inbox) -> io::Result<Self> {
+        let pipe = rustix::fs::fstat(&to).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo());
+        let way = Way { leg, to, queued: AtomicUsize::new(0), broken: AtomicBool::new(false), gauge, inbox };
+        let way = Arc::new(way);
         let (queue, from) = channel::<Vec<Bytes>>();
         let (done, finished) = channel();
-        let counted = Arc::clone(&gauge);
+        let theirs = Arc::clone(&way);
         std::thread::Builder::new().name(format!("write {leg:?}")).spawn(move || {
-            let mut broken = false;
             while let Ok(batch) = from.recv() {
-                let mut chunks = VecDeque::from(batch);
-                chunks.extend(from.try_iter().flatten());
-                let size = chunks.iter().map(Bytes::len).sum();
-                if !broken && write_all(&to, chunks, &counted).is_err() {
-                    broken = true;
-                    counted.shut();
-                    inbox.put(Event::Unwritable(leg));
-                }
-                if broken {
-                    counted.sub(size);
-                }
+                let mut batches = vec![batch];
+                batches.extend(from.try_iter());
+                let count = batches.len();
+                theirs.write(batches.into_iter().flatten().collect());
+                theirs.queued.fetch_sub(count, Ordering::AcqRel);
             }
-            drop(to);
+            // Closes the pipe, unless it is about to be closed where it was flushed.
+            drop(theirs);
             let _ = done.send(());
         })?;
         Ok(Self {
@@ -173,8 +196,7 @@ impl Writer {
             last: b'\n',
             within: false,
             held: Vec::new(),
-            queue: Some(queue),
-            gauge,
+            open: Some(Open { queue, way, pipe }),
             finished,
         })
     }
@@ -197,17 +219,22 @@ impl Writer {
         }
     }
 
-    /// Hands the batch to the thread. Never waits.
+    /// Writes a small batch where that takes no waiting, and hands any other to the thread. Never waits.
     pub(crate) fn flush(&mut self) {
         self.seal();
         if self.chunks.is_empty() {
             return;
         }
-        self.gauge.add(self.chunks.iter().map(Bytes::len).sum());
         let batch = std::mem::take(&mut self.chunks);
-        if let Some(queue) = &self.queue {
-            let _ = queue.send(batch);
+        let Some(Open { queue, way, pipe }) = &self.open else { return };
+        if let ([chunk], true) = (batch.as_slice(), *pipe)
+            && way.takes_at_once(chunk.len())
+        {
+            return way.note(write(&way.to, chunk));
         }
+        way.gauge.add(batch.iter().map(Bytes::len).sum());
+        way.queued.fetch_add(1, Ordering::AcqRel);
+        let _ = queue.send(batch);
     }
 
     /// Lets the thread write what it has, close the pipe and end.
@@ -215,7 +242,7 @@ impl Writer {
         self.within = false;
         self.release();
         self.flush();
-        self.queue = None;
+        self.open = None;
     }
 
     /// Waits until everything is written, at most so long.
@@ -257,6 +284,38 @@ impl Writer {
         if !self.small.is_empty() {
             let next = Vec::with_capacity(self.small.len());
             self.chunks.push(Bytes::from(std::mem::replace(&mut self.small, next)));
+        }
+    }
+}
+
+impl Way {
+    /// Says whether so many bytes can be written here and now: nothing waits to go first, and the pipe has room.
+    fn takes_at_once(&self, bytes: usize) -> bool {
+        let mut fds = [PollFd::new(&self.to, PollFlags::OUT)];
+        bytes <= AT_ONCE
+            && self.queued.load(Ordering::Acquire) == 0
+            && !self.broken.load(Ordering::Relaxed)
+            && poll(&mut fds, Some(&NOW)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Writes chunks, or throws them away where nobody reads any more.
+    fn write(&self, chunks: VecDeque<Bytes>) {
+        let size = chunks.iter().map(Bytes::len).sum();
+        if self.broken.load(Ordering::Relaxed) {
+            return self.gauge.sub(size);
+        }
+        let done = write_all(&self.to, chunks, &self.gauge);
+        if done.is_err() {
+            self.gauge.sub(size);
+        }
+        self.note(done);
+    }
+
+    /// Tells, once, that nobody reads any more.
+    fn note(&self, done: io::Result<()>) {
+        if done.is_err() && !self.broken.swap(true, Ordering::Relaxed) {
+            self.gauge.shut();
+            self.inbox.put(Event::Unwritable(self.leg));
         }
     }
 }
