@@ -307,3 +307,31 @@ fn without_a_state_directory_everything_is_forwarded_and_it_is_said() {
         assert!(proxy.stderr().contains("without recording"));
     }
 }
+
+#[test]
+fn a_recording_is_a_transcript_without_secrets_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scene = Scene::new();
+    let file = scene.path("run.acp");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+    command.args(["run", "--record", &file, "--", "sh", "-c", AGENT]);
+    let mut proxy = crate::proxy::spawn(command, |command| scene.environ(command));
+    call(&mut proxy, 1, "initialize", json!({ "protocolVersion": 1 }));
+    call(
+        &mut proxy,
+        2,
+        "session/new",
+        json!({ "cwd": scene.path("tree"), "mcpServers": [], "token": "t0psecret" }),
+    );
+    prompt(&mut proxy, 3, "edit");
+    proxy.close_input();
+    proxy.finish();
+    let text = scene.read("run.acp");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("# Recorded by hunkgate"));
+    assert!(lines[1].starts_with("editor> {") && lines[2] == "agent< same", "{text}");
+    assert!(lines.iter().any(|line| line.starts_with("editor< {")), "{text}");
+    assert!(text.contains("\"token\":\"HIDDEN\"") && !text.contains("t0psecret"), "{text}");
+    let mode = std::fs::metadata(&file).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
