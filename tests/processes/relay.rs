@@ -70,9 +70,9 @@ fn a_client_that_stops_reading_costs_bounded_memory_and_loses_nothing() {
     crate::proxy::until("nothing more is taken in", || {
         std::thread::sleep(std::time::Duration::from_millis(20));
         let now = resident_kib(proxy.child.id(), "VmRSS");
-        steady = if now == last && now > 60_000 { steady + 1 } else { 0 };
+        steady = if now == last && now > 0 { steady + 1 } else { 0 };
         last = now;
-        steady >= 10
+        steady >= 25
     });
     let peak = resident_kib(proxy.child.id(), "VmHWM");
     assert!(peak < 250_000, "{peak} KiB");
