@@ -185,6 +185,25 @@ fn a_wrapped_command_gets_no_weaker_verdict() {
 }
 
 #[test]
+#[ignore = "takes minutes"]
+fn every_pair_of_disguises_gets_no_weaker_verdict() {
+    let mut tried = 0;
+    for (wanted, class, command) in corpus().into_iter().filter(|(wanted, ..)| *wanted != Decision::Allow) {
+        let marked =
+            classify(&command, &context(&Flat)).obstacles.iter().any(|why| why.contains("does not end"));
+        if !balanced(&command) || command.contains("<<") || marked || command.len() > 400 {
+            continue;
+        }
+        for variant in wrapped(&command).iter().flat_map(|variant| wrapped(variant)) {
+            tried += 1;
+            let verdict = judged(&variant, &Policy::default());
+            assert!(verdict.decision >= wanted, "{:?} < {wanted:?} [{class}] {variant:?}", verdict.decision);
+        }
+    }
+    assert!(tried > 50_000, "{tried}");
+}
+
+#[test]
 fn what_means_nothing_changes_nothing() {
     for (_, _, command) in corpus().into_iter().filter(|(wanted, ..)| *wanted == Decision::Allow) {
         if command.contains("<<") || command.contains('#') || command.contains("cd ") {
@@ -425,6 +444,10 @@ fn an_allow_rule_covers_every_part_or_none() {
         ("cargo build > ../out.txt", Decision::Ask),
         ("cargo build > .git/x", Decision::Ask),
         ("just fmt", Decision::Ask),
+        ("timeout 60 cargo test", Decision::Allow),
+        ("timeout 60 cargo fetch", Decision::Ask),
+        ("nice -n 5 timeout 60 cargo test", Decision::Ask),
+        ("sudo cargo test", Decision::Ask),
     ] {
         let verdict = judged(command, &policy);
         assert_eq!(verdict.decision, wanted, "{command}: {:?}", verdict.reasons);
@@ -432,6 +455,28 @@ fn an_allow_rule_covers_every_part_or_none() {
     let auto = |command: &str| judge_command(command, &policy, Mode::Auto, &context(&Flat)).decision;
     assert_eq!(auto("just fmt"), Decision::Allow);
     assert_eq!(auto("just fmt x"), Decision::Ask);
+}
+
+#[test]
+fn an_allow_rule_for_what_runs_commands_has_to_name_the_command() {
+    let policy = policy(
+        "[permissions]\nallow = ['Bash(timeout:*)', 'Bash(find:*)', 'Bash(bash:*)', 'Bash(env *)', 'Bash(nice make:*)', 'Bash(xargs rm *)', 'Bash(sh build.sh)']",
+    );
+    for (command, wanted) in [
+        ("timeout 5 touch x", Decision::Ask),
+        ("find . -exec touch x ;", Decision::Ask),
+        ("find . -newer x", Decision::Allow),
+        ("bash -c 'touch x'", Decision::Ask),
+        ("bash x.sh", Decision::Ask),
+        ("env touch x", Decision::Ask),
+        ("nice make all", Decision::Allow),
+        ("nice touch x", Decision::Ask),
+        ("sh build.sh", Decision::Allow),
+        ("xargs rm x", Decision::Allow),
+        ("xargs touch x", Decision::Ask),
+    ] {
+        assert_eq!(judged(command, &policy).decision, wanted, "{command}");
+    }
 }
 
 #[test]

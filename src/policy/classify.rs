@@ -6,7 +6,7 @@
 use super::floor::{Floor, Level, Met, floors};
 use super::place::{Class, Context};
 use super::plan::{Beyond, Joint, Plan, Redirect, Simple};
-use super::reach::Reach;
+use super::reach::{Reach, carried};
 use super::table;
 use std::collections::BTreeSet;
 
@@ -42,6 +42,17 @@ pub struct Part {
     pub assigns: Vec<String>,
     /// Why it is not taken for reading; `None` when it is.
     pub against: Option<String>,
+}
+
+impl Part {
+    /// Returns the command behind a wrapper that changes only how long, or how eagerly, it runs.
+    pub(crate) fn carried(&self) -> Option<Self> {
+        let argv = self.argv.as_ref().filter(|argv| {
+            argv.first().is_some_and(|name| matches!(name.as_str(), "timeout" | "nice" | "stdbuf"))
+        })?;
+        let inner = argv.get(carried(argv)?..).filter(|inner| !inner.is_empty())?;
+        Some(Self { argv: Some(inner.to_vec()), ..self.clone() })
+    }
 }
 
 /// Where a command's redirects lead.

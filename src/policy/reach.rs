@@ -577,6 +577,22 @@ impl Wrapper {
     }
 }
 
+/// Returns where in a command another one begins that it runs; beyond its end when that is a script or anything at all.
+pub(crate) fn carried(argv: &[String]) -> Option<usize> {
+    let name = argv.first()?.rsplit('/').next()?;
+    if let Some(wrapper) = WRAPPERS.iter().find(|it| it.names.contains(&name)) {
+        let known = Known::default();
+        let words = argv.iter().map(|text| super::plan::Word::literal(text.clone()));
+        let args: Vec<Arg> = words.flat_map(|word| Arg::of(&word, &known)).collect();
+        return Some(wrapper.command(&args).unwrap_or(argv.len()));
+    }
+    let executes = ["-exec", "-execdir", "-ok", "-okdir"];
+    let finds =
+        matches!(name, "find" | "gfind" | "bfs") && argv.iter().any(|text| executes.contains(&text.as_str()));
+    let scripts = SHELLS.contains(&name) || matches!(name, "eval" | "trap" | "watch" | "parallel");
+    (finds || scripts).then_some(argv.len())
+}
+
 /// Returns the arguments to keep of the command behind so many others.
 fn kept(argv: &[Arg], count: usize) -> Vec<Arg> {
     if count < CHAIN { argv.to_vec() } else { argv[..argv.len().min(SHORT)].to_vec() }

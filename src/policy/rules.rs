@@ -3,7 +3,7 @@
 use super::arg::{Arg, star};
 use super::classify::{Classified, Part, Redirects, classify};
 use super::place::{Context, Flat, Located};
-use super::reach::Invocation;
+use super::reach::{Invocation, carried};
 use crate::config::{Decision, Mode, RuleBy, RuleText};
 use globset::{GlobBuilder, GlobMatcher};
 use regex::{Regex, RegexBuilder};
@@ -209,11 +209,16 @@ impl Rule {
             return false;
         }
         let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        // Of a command that runs another one, the rule has to name that too.
+        let names = |named: usize| carried(argv).is_none_or(|at| named > at);
         match &self.by {
             By::Anything => true,
-            By::Prefix(prefix) => begins(&words, prefix),
+            By::Prefix(prefix) => begins(&words, prefix) && names(prefix.len()),
             By::Exact(exact) => words == exact.iter().map(String::as_str).collect::<Vec<_>>(),
-            By::Text(pattern) => matches_text(pattern, &joined(&words)),
+            By::Text(pattern) => {
+                let led = pattern.split('*').next().unwrap_or_default();
+                matches_text(pattern, &joined(&words)) && names(led.split_whitespace().count())
+            }
             By::Regex { whole, .. } => whole.is_match(&joined(&words)),
             By::Path(_) | By::Domain(_) | By::Name(_) => false,
         }

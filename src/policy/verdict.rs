@@ -249,7 +249,10 @@ impl Judge<'_> {
 
     fn part(&self, part: &Part, at: usize) -> Result<Reason, Reason> {
         let mut rules = self.policy.on(Decision::Allow, Tool::Shell, self.mode);
-        if let Some(rule) = rules.find(|rule| rule.covers(part)) {
+        let inner = part.carried();
+        if let Some(rule) =
+            rules.find(|rule| rule.covers(part) || inner.as_ref().is_some_and(|it| rule.covers(it)))
+        {
             return Ok(Reason::rule(rule, Some(at), "covers it"));
         }
         match &part.against {
