@@ -318,8 +318,7 @@ impl RootStore {
 
     /// Reads what other processes appended, and lets the table follow it.
     fn take_foreign(&mut self, brought: &mut Brought) -> Result<(), StoreError> {
-        brought.foreign.extend(self.chain.reap()?);
-        let (foreign, skips) = self.chain.take_foreign()?;
+        let (foreign, skips) = self.chain.take_foreign_and_reap()?;
         for record in &foreign {
             self.remember(record);
             if let Event::Observed(observation) = &record.event

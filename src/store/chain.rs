@@ -83,20 +83,18 @@ impl Chain {
         })
     }
 
+    /// Does the same, and counts the proxies that died among the others: what is appended for them is handed over, too.
+    pub(crate) fn take_foreign_and_reap(&self) -> Result<(Vec<Record>, Vec<Skip>), StoreError> {
+        self.locked(|shared, inner| {
+            let lost = inner.reap(shared)?;
+            inner.foreign.extend(lost);
+            Ok((std::mem::take(&mut inner.foreign), std::mem::take(&mut inner.skips)))
+        })
+    }
+
     /// Says of proxies that joined and are dead that they left. Returns what was appended.
     pub(crate) fn reap(&self) -> Result<Vec<Record>, StoreError> {
-        self.locked(|shared, inner| {
-            inner.read_foreign(shared)?;
-            let dead = inner.joined.iter().filter(|(_, (pid, since))| !is_alive(*pid, *since));
-            let at = WallNs(crate::store::capture::wall_now());
-            let records: Vec<_> = dead
-                .map(|(proxy, _)| Record { at, event: Event::ProxyLeft { proxy: proxy.clone(), lost: true } })
-                .collect();
-            if !records.is_empty() {
-                inner.append(shared, &records, Durability::Written)?;
-            }
-            Ok(records)
-        })
+        self.locked(|shared, inner| inner.reap(shared))
     }
 
     fn locked<T>(
@@ -128,7 +126,24 @@ impl Inner {
         Ok(())
     }
 
+    fn reap(&mut self, shared: &Shared) -> Result<Vec<Record>, StoreError> {
+        self.read_foreign(shared)?;
+        let own = std::process::id();
+        let dead = self.joined.iter().filter(|(_, (pid, since))| *pid != own && !is_alive(*pid, *since));
+        let at = WallNs(crate::store::capture::wall_now());
+        let left = |proxy: &ProxyId| Event::ProxyLeft { proxy: proxy.clone(), lost: true };
+        let records: Vec<_> = dead.map(|(proxy, _)| Record { at, event: left(proxy) }).collect();
+        if !records.is_empty() {
+            self.append(shared, &records, Durability::Written)?;
+        }
+        Ok(records)
+    }
+
     fn read_foreign(&mut self, shared: &Shared) -> Result<(), StoreError> {
+        // Records only ever grow the file: an unchanged length is an unchanged chain.
+        if std::fs::metadata(&shared.path).is_ok_and(|meta| meta.len() == self.end.offset) {
+            return Ok(());
+        }
         let mut found = read_journal_from(&shared.path, &shared.log, self.end)?;
         self.end = found.end;
         found.records.iter().for_each(|record| self.note(record));

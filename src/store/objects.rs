@@ -329,13 +329,13 @@ impl Objects {
 
     /// Looks again at what other processes wrote, and packed.
     pub(crate) fn catch_up(&mut self) -> Result<(), StoreError> {
-        let current = current_segment(&self.dir);
+        let mut on_disk = segments_on_disk(&self.dir);
+        let current = on_disk.pop().unwrap_or_else(|| self.dir.join(segment_name(1)));
         if current != self.segment.path() {
             let sealed = std::mem::replace(&mut self.segment, Segment::open(current)?);
             self.sealed.push(sealed);
         }
         self.segment.refresh()?;
-        let on_disk = sealed_segments(&self.dir);
         let known = self.sealed.len();
         self.sealed.retain(|segment| on_disk.iter().any(|path| path == segment.path()));
         let mut moved = known != self.sealed.len();
@@ -503,20 +503,23 @@ fn lender(objects: &Path) -> Option<Repository> {
 
 /// Returns the segment of the highest generation, or the name of the first.
 fn current_segment(root_dir: &Path) -> PathBuf {
-    let names = std::fs::read_dir(root_dir).into_iter().flatten().flatten();
-    let highest = names.filter_map(|entry| generation(&entry.path())).max().unwrap_or(1);
-    root_dir.join(segment_name(highest))
+    segments_on_disk(root_dir).pop().unwrap_or_else(|| root_dir.join(segment_name(1)))
 }
 
 /// Returns the segments of earlier generations, oldest first.
 fn sealed_segments(root_dir: &Path) -> Vec<PathBuf> {
-    let current = current_segment(root_dir);
+    let mut segments = segments_on_disk(root_dir);
+    segments.pop();
+    segments
+}
+
+/// Returns all segments, oldest first.
+fn segments_on_disk(root_dir: &Path) -> Vec<PathBuf> {
     let names = std::fs::read_dir(root_dir).into_iter().flatten().flatten();
-    let mut sealed: Vec<_> =
+    let mut segments: Vec<_> =
         names.map(|entry| entry.path()).filter(|path| generation(path).is_some()).collect();
-    sealed.retain(|path| *path != current);
-    sealed.sort_by_key(|path| generation(path));
-    sealed
+    segments.sort_by_key(|path| generation(path));
+    segments
 }
 
 fn next_segment(current: &Path) -> PathBuf {
