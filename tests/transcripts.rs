@@ -31,6 +31,18 @@ impl fmt::Debug for Broken {
 
 impl std::error::Error for Broken {}
 
+fn through_real_pipes(_: &Path, bytes: Vec<u8>) -> datatest_stable::Result<()> {
+    let transcript = support::transcript::Transcript::parse(&bytes).map_err(Broken)?;
+    support::real::hold(&transcript).map_err(Broken)?;
+    Ok(())
+}
+
+/// A pattern of the transcripts that are tagged `also processes`.
+fn tagged() -> String {
+    format!("^({})$", support::real::tagged("also processes").join("|"))
+}
+
 datatest_stable::harness! {
     { test = transcript, root = "tests/acp_transcripts", pattern = r"\.acp$" },
+    { test = through_real_pipes, root = "tests/acp_transcripts", pattern = tagged() },
 }

@@ -81,6 +81,11 @@ fn comment(words: &mut Words) -> Result<Ask, String> {
     })
 }
 
+/// Splits a command line as the asks are split.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    Words::split(line).rest()
+}
+
 struct Words(Vec<String>);
 
 impl Words {

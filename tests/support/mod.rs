@@ -5,6 +5,7 @@
 pub(crate) mod asks;
 pub(crate) mod pattern;
 pub(crate) mod play;
+pub(crate) mod real;
 pub(crate) mod transcript;
 pub(crate) mod tree;
 pub(crate) mod variations;

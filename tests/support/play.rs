@@ -105,13 +105,7 @@ impl Play {
     /// The messages that `: acp v1` and `: acp v2` stand for: a client, an agent, and the session `s1` in the root.
     fn opening(&mut self, transcript: &Transcript) -> Result<(), String> {
         let client = transcript.tag("client").unwrap_or("editor");
-        let lines = match transcript.tag("acp") {
-            None => return Ok(()),
-            Some("v1") => opening_v1(client),
-            Some("v2") => opening_v2(client),
-            Some(other) => return Err(format!("unknown protocol {other:?}")),
-        };
-        for (leg, line) in lines {
+        for (leg, line) in opening(transcript.tag("acp"), client)? {
             self.says(leg, line.as_bytes())?;
         }
         for leg in [Leg::Editor, Leg::Agent] {
@@ -263,7 +257,7 @@ impl Play {
             Heard::Ours(pattern) => {
                 self.compare(pattern, &frame.bytes)?;
                 if !self.overtook(from, &frame.bytes) {
-                    self.answered(leg, &frame.bytes);
+                    forget_answered(&mut self.unforwarded[at(leg)], &frame.bytes);
                 }
                 Ok(())
             }
@@ -275,19 +269,6 @@ impl Play {
     fn overtook(&mut self, from: usize, line: &Bytes) -> bool {
         let place = self.unforwarded[from].iter().position(|waiting| waiting == line);
         place.and_then(|place| self.unforwarded[from].remove(place)).is_some()
-    }
-
-    /// A request that we answered is no longer on its way.
-    fn answered(&mut self, leg: Leg, frame: &[u8]) {
-        let id = |line: &[u8]| {
-            let value: Value = serde_json::from_slice(line).ok()?;
-            Some((value.get("id")?.clone(), value.get("method").is_some()))
-        };
-        let Some((answer, false)) = id(frame) else { return };
-        let queue = &mut self.unforwarded[at(leg)];
-        if let Some(place) = queue.iter().position(|line| id(line) == Some((answer.clone(), true))) {
-            queue.remove(place);
-        }
     }
 
     fn compare(&mut self, pattern: &str, line: &[u8]) -> Result<(), String> {
@@ -510,7 +491,24 @@ fn name(leg: Leg) -> &'static str {
 }
 
 fn absolute(path: &str) -> String {
-    if path.starts_with('/') { path.to_owned() } else { format!("{ROOT}/{path}") }
+    absolute_in(ROOT, path)
+}
+
+/// A path of a statement: relative ones are beneath the root.
+pub(crate) fn absolute_in(root: &str, path: &str) -> String {
+    if path.starts_with('/') { path.to_owned() } else { format!("{root}/{path}") }
+}
+
+/// A request that we answered is no longer on its way.
+pub(crate) fn forget_answered<L: AsRef<[u8]>>(queue: &mut VecDeque<L>, frame: &[u8]) {
+    let id = |line: &[u8]| {
+        let value: Value = serde_json::from_slice(line).ok()?;
+        Some((value.get("id")?.clone(), value.get("method").is_some()))
+    };
+    let Some((answer, false)) = id(frame) else { return };
+    if let Some(place) = queue.iter().position(|line| id(line.as_ref()) == Some((answer.clone(), true))) {
+        queue.remove(place);
+    }
 }
 
 /// A line is edited by putting something in, taking something out, or changing a word: everything else keeps its bytes.
@@ -570,9 +568,19 @@ fn signal(name: &str) -> Result<&'static str, String> {
     }
 }
 
-fn shown(line: &[u8]) -> String {
+pub(crate) fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     text.trim_end().chars().take(1500).collect()
+}
+
+/// The messages that open a connection and the session `s1`, for `: acp v1` and `: acp v2`.
+pub(crate) fn opening(protocol: Option<&str>, client: &str) -> Result<Vec<(Leg, String)>, String> {
+    match protocol {
+        None => Ok(Vec::new()),
+        Some("v1") => Ok(opening_v1(client)),
+        Some("v2") => Ok(opening_v2(client)),
+        Some(other) => Err(format!("unknown protocol {other:?}")),
+    }
 }
 
 fn opening_v1(client: &str) -> Vec<(Leg, String)> {
