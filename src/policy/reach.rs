@@ -231,6 +231,7 @@ impl Reach {
             at = follow.all(at);
         }
         debug_assert_eq!(at, follow.work.plan.simple.len(), "every command was followed");
+        follow.fed();
         let known = Known::of(&follow.work.plan, context.home.as_deref(), &context.cwd);
         Self { plan: follow.work.plan, own, invocations: follow.invocations, known }
     }
@@ -506,6 +507,24 @@ impl Follow {
                 self.scripts.push(format!("{} {}", &text[2..], pair[1].text()));
             }
         }
+    }
+
+    /// `echo / | xargs rm -r`: what is printed may become arguments.
+    fn fed(&mut self) {
+        let named = |names: &'static [&'static str]| {
+            self.invocations.iter().filter(move |it| it.argv[0].names_any(names)).take(CHAIN)
+        };
+        let mut fed = Vec::new();
+        for it in named(&["xargs", "gxargs", "parallel"]) {
+            let inside = |other: &&Invocation| other.part == it.part && other.argv.len() < it.argv.len();
+            for inner in self.invocations.iter().filter(inside).take(CHAIN) {
+                for printed in named(&["echo", "printf", "print"]) {
+                    let argv = inner.argv.iter().chain(&printed.argv[1..]).cloned().collect();
+                    fed.push(Invocation { argv, part: it.part, whole: false });
+                }
+            }
+        }
+        self.invocations.extend(fed);
     }
 
     /// A shell reads what others write: their data are scripts.

@@ -244,7 +244,14 @@ fn list(as_json: bool, out: &mut dyn Write) -> io::Result<u8> {
 /// Reads the repository's own file.
 fn project(root: &Path) -> Result<Option<Written>, Problem> {
     let path = root.join(PROJECT_FILE);
-    let Ok(text) = std::fs::read_to_string(&path) else { return Ok(None) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => {
+            let message = format!("failed to read {}: {error}", path.display());
+            return Err(Problem::new(ProblemKind::Config, message));
+        }
+    };
     let parsed = Written::parse(&path.display().to_string(), &text);
     parsed.map(Some).map_err(|error| Problem {
         kind: ProblemKind::Config,
