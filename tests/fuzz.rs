@@ -13,6 +13,14 @@ use serde_json::{Value, value::RawValue};
 #[allow(dead_code, reason = "shared with the laws, which use another part of it")]
 mod nasty;
 
+#[path = "support/pattern.rs"]
+#[allow(dead_code, reason = "shared with the transcripts, which use another part of it")]
+mod pattern;
+
+#[path = "support/transcript.rs"]
+#[allow(dead_code, reason = "shared with the transcripts, which use another part of it")]
+mod transcript;
+
 /// The members of a top-level object as serde_json reads them, in order and with duplicates.
 struct Pairs(Vec<(String, Box<RawValue>)>);
 
@@ -292,6 +300,33 @@ proptest! {
                 1 => { hop.outgoing(Leg::Agent, line); }
                 _ => { hop.outgoing(Leg::Editor, line); }
             }
+        }
+    }
+}
+
+/// Words that statements are made of, so that arbitrary text gets past the first of them.
+fn statement() -> impl Strategy<Value = Vec<u8>> {
+    let word = prop_oneof![
+        proptest::sample::select(vec![
+            "editor> ", "agent> ", "editor< ", "agent< ", "same", "nothing", "edited ", "tree ", "write ",
+            "chmod ", "<<END", "END", "\"", "{", "}", "$x", "$$", "journal ", "ask ", "answer ", ": acp v1",
+            "wait ", "\n", " ", "\u{e9}",
+        ])
+        .prop_map(|word| word.as_bytes().to_vec()),
+        proptest::collection::vec(any::<u8>(), 0..6),
+    ];
+    proptest::collection::vec(word, 0..24).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_a_transcript_or_an_error_with_its_line(text in statement()) {
+        if let Err(what) = transcript::Transcript::parse(&text) {
+            prop_assert!(what.starts_with("line "), "{}", what);
+        }
+        let filled = pattern::Bindings::default().fill(&text);
+        if !text.contains(&b'$') {
+            prop_assert_eq!(filled, Ok(text));
         }
     }
 }

@@ -42,15 +42,15 @@ impl Bindings {
                 rest = &from[1 + name.len()..];
                 let value = self.0.get(name).ok_or_else(|| format!("${name} is not bound"))?;
                 let quoted = filled.last() == Some(&b'"') && rest.first() == Some(&b'"');
-                match value {
-                    Value::String(text) => filled.extend_from_slice(text_form(text).as_bytes()),
-                    value if quoted => {
-                        filled.pop();
-                        filled.extend_from_slice(value.to_string().as_bytes());
-                        rest = &rest[1..];
-                    }
-                    value => filled.extend_from_slice(value.to_string().as_bytes()),
+                if let Value::String(text) = value {
+                    filled.extend_from_slice(text_form(text).as_bytes());
+                    continue;
                 }
+                if quoted {
+                    filled.pop();
+                    rest = &rest[1..];
+                }
+                filled.extend_from_slice(value.to_string().as_bytes());
             }
         }
         filled.extend_from_slice(rest);
