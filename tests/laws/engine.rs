@@ -363,6 +363,37 @@ impl Play {
         }
         self.check_answers();
         self.check_order();
+        self.check_page();
+    }
+
+    /// Whatever leaves that did not come in is named on the page of what is touched.
+    fn check_page(&self) {
+        let page = include_str!("../../docs/protocol.md");
+        for leg in [Leg::Editor, Leg::Agent] {
+            let came = |line: &Bytes| {
+                [&self.plain, &self.table]
+                    .iter()
+                    .any(|of| of.get(&key(leg)).is_some_and(|all| all.contains(line)))
+            };
+            let ours = self.sent.get(&key(leg)).into_iter().flatten().filter(|frame| !came(&frame.bytes));
+            for frame in ours {
+                let named = match head(&frame.bytes) {
+                    Head::Request { method, .. } | Head::Notification { method, .. } => {
+                        page.contains(&format!("`{method}`"))
+                    }
+                    Head::Response { .. } => {
+                        let text = String::from_utf8_lossy(&frame.bytes);
+                        text.contains("\"stopReason\"") || text.contains("-32603")
+                    }
+                    Head::Unreadable => false,
+                };
+                let ours = String::from_utf8_lossy(&frame.bytes);
+                assert!(
+                    named || frame.bytes.starts_with(br#"{"jsonrpc":"2.0","method":"session/cancel""#),
+                    "docs/protocol.md does not name {ours}"
+                );
+            }
+        }
     }
 
     /// A frame of the table leaves once: as it came, or (a prompt) with our note at its end. Prompts of ours never leave.
