@@ -106,6 +106,10 @@ impl Judge {
             before.iter().filter(|line| self.gives_up(line.standing)).map(|line| line.text).collect();
         let kept: Vec<bool> = after.iter().map(|line| !self.gives_up(line.standing)).collect();
         let removed = kept.iter().filter(|kept| !**kept).count();
+        if restored.len() < before.len() && removed > restored.len() {
+            // Something in the place of base lines that another took away: without it neither would stand there.
+            return None;
+        }
         let stays = after.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(line, _)| line.text);
         let stays: Vec<&[u8]> = stays.collect();
         let lines: Vec<&[u8]> = if restored.is_empty() || stays.is_empty() {

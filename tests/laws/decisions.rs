@@ -84,6 +84,16 @@ fn a_persons_line_inside_a_replacement_is_refused_as_mixed() {
 }
 
 #[test]
+fn a_calls_line_in_the_place_of_a_persons_is_refused_as_mixed() {
+    let mut world = World::on(&[("a", "1\n2\n3\n")]);
+    world.person(|files| set(files, "a", "1\nmine\n3\n"));
+    world.call("t1", |files| set(files, "a", "1\nTWO\n3\n"));
+    let refused = done(world.reject(ids(&world.hunks())));
+    assert_eq!(refused.outcomes(), ["refused"], "{refused:?}");
+    assert_eq!(world.text("a"), Some("1\nTWO\n3\n"));
+}
+
+#[test]
 fn a_persons_lines_after_a_replacement_stay() {
     let mut world = World::on(&[("a", "1\n2\n3\n")]);
     world.call("t1", |files| set(files, "a", "1\nTWO\n3\n"));
