@@ -130,6 +130,11 @@ impl Chain {
         &self.gaps
     }
 
+    /// Returns the look that failed, where none has succeeded since: what stands there now is not known.
+    pub fn blind(&self) -> Option<&Gap> {
+        self.gaps.last().filter(|placed| placed.after == self.last_no()).map(|placed| &placed.gap)
+    }
+
     /// Returns every window, in the order in which they opened.
     pub fn windows(&self) -> impl DoubleEndedIterator<Item = &Window> {
         self.windows.values().map(Arc::as_ref)

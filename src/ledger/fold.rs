@@ -113,10 +113,11 @@ impl Ledger {
         let Some(chain) = self.chain(root) else {
             return Some("the root's chain is lost".to_owned());
         };
-        if chain.observation(base.position).is_none() {
+        if chain.observation(base.position).is_none_or(|seen| seen.tree != base.tree) {
             return Some("the observation that is the base is lost".to_owned());
         }
-        chain.damage_since(base.position).map(lost_line)
+        let blind = || chain.blind().map(|gap| format!("the last look at it failed: {}", gap.reason));
+        chain.damage_since(base.position).map(lost_line).or_else(blind)
     }
 
     /// Returns the roots of a session that cannot be trusted, with the reason.

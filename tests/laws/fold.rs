@@ -290,6 +290,27 @@ fn damage_degrades_what_came_after_the_base_and_a_rebase_clears_it() {
 }
 
 #[test]
+fn a_chain_that_was_begun_anew_is_not_taken_for_the_one_that_holds_the_base() {
+    let mut ledger = Ledger::default();
+    ledger.replay(&Log::Root(root()), &records(vec![observed(0), observed(1)]), &[]);
+    let based =
+        Event::BaseTaken { root: root(), position: ObservationNo(1), tree: TreeId([8; 20]), complete: true };
+    ledger.replay(&Log::Session(key()), &records(vec![opened(), based]), &[]);
+    assert!(ledger.degraded(&key(), &root()).is_some_and(|why| why.contains("the base is lost")));
+}
+
+#[test]
+fn a_root_whose_last_look_failed_is_degraded_until_one_succeeds() {
+    let gap = Gap { at: WallNs(9), reason: "moved".to_owned(), why: Why::Activity };
+    let mut ledger = Ledger::default();
+    ledger.replay(&Log::Root(root()), &records(vec![observed(0), observed(1), Event::Gap(gap)]), &[]);
+    ledger.replay(&Log::Session(key()), &records(vec![opened(), based(1)]), &[]);
+    assert!(ledger.degraded(&key(), &root()).is_some_and(|why| why.contains("moved")));
+    ledger.replay(&Log::Root(root()), &records(vec![observed(2)]), &[]);
+    assert_eq!(ledger.degraded(&key(), &root()), None);
+}
+
+#[test]
 fn what_cannot_be_read_of_a_session_degrades_it_until_every_root_is_rebased() {
     let check = |kind: Option<&str>, then: Vec<Event>, degraded: bool, listed: usize| {
         let log = Log::Session(key());
