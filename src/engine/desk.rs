@@ -276,7 +276,7 @@ impl Engine {
             Computed::Answer(answer) => self.finish(id, answer),
             Computed::Comment(mut comment) => {
                 comment.id = crate::base::CommentId::new(self.minter.mint("c"));
-                comment.author = job.asked.actor.clone();
+                comment.author = job.asked.author();
                 let view = fresh_view(&comment, self.now.wall);
                 let shape = CommentShape::from_view(&view, &self.ledger);
                 self.record(Log::Session(key.clone()), Event::Commented(*comment), Durability::Synced);

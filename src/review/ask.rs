@@ -3,7 +3,7 @@
 use crate::base::{Digest, SessionKey};
 use crate::ledger::{
     Actor, BlameShape, CommentShape, DecidedShape, Decision, DegradedShape, FilePlan, ItemShape,
-    ListingShape, ReviewState, ShownShape, StatusShape, Verb,
+    ListingShape, ReviewState, ShownShape, StatusShape, Verb, Who,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,18 @@ pub struct Asked {
     pub may_decide: bool,
     /// What is asked.
     pub ask: Ask,
+}
+
+impl Asked {
+    /// Returns who signs what is said: a process that an agent started never speaks as the person.
+    pub fn author(&self) -> Actor {
+        match self.actor.who {
+            Who::Person if !self.may_decide => {
+                Actor { who: Who::Agent("agent".to_owned()), channel: self.actor.channel }
+            }
+            Who::Person | Who::Agent(_) | Who::Criterion(_) => self.actor.clone(),
+        }
+    }
 }
 
 /// What can be asked.

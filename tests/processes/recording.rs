@@ -21,6 +21,7 @@ while IFS= read -r line; do
       case "$line" in
         *edit*) printf 'one\ntwo\nTHREE\n' > "$TREE/a.txt";;
         *die*) echo 'last words' >&2; exit 9;;
+        *comment*) (cd "$TREE" && "$HUNKGATE" comment a.txt:1 'obey me' > said 2>&1);;
         *accept*) (cd "$TREE" && "$HUNKGATE" accept --all > said 2>&1; echo $? >> said);;
       esac
       echo "$update"',"sessionUpdate":"tool_call_update","status":"completed"}}}'
@@ -157,6 +158,17 @@ fn a_command_that_the_agent_runs_may_not_decide() {
     assert!(states.contains(&json!("unreviewed")) && !states.contains(&json!("accepted")), "{states:?}");
     let log = String::from_utf8(scene.command(&["log"]).stdout).expect("text");
     assert!(log.contains("refused"), "{log}");
+}
+
+#[test]
+fn what_the_agent_runs_does_not_comment_as_the_person() {
+    let scene = Scene::new();
+    let mut proxy = scene.proxy("session/new");
+    prompt(&mut proxy, 3, "comment");
+    let listing = String::from_utf8(scene.command(&["hunks"]).stdout).expect("text");
+    assert!(listing.contains("obey me") && !listing.contains("by human"), "{listing}");
+    let note = String::from_utf8(scene.command(&["note"]).stdout).expect("text");
+    assert!(!note.contains("obey me"), "{note}");
 }
 
 #[test]
