@@ -6,7 +6,7 @@ use crate::store::StoreError;
 use crate::store::state::{make_private_dir, open_private};
 use serde::Deserialize;
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// How safe an appended record must be.
@@ -169,19 +169,26 @@ pub fn read_journal_from(path: &Path, log: &Log, from: Position) -> Result<Repla
     Ok(replay(&bytes, log, from))
 }
 
-/// Reads the first record only.
-pub(crate) fn read_first(path: &Path) -> Result<Option<Record>, StoreError> {
+/// Reads the record that opened a session: the first that can be read, for a session whose own was lost is opened again.
+pub(crate) fn read_opening(path: &Path) -> Result<Option<Record>, StoreError> {
     let file = File::open(path).map_err(|error| StoreError::io("open", path, error))?;
-    let mut head = Vec::new();
-    file.take(1024 * 1024).read_to_end(&mut head).map_err(|error| StoreError::io("read", path, error))?;
-    let Some(line) = head.split(|&byte| byte == b'\n').find(|line| !line.is_empty()) else { return Ok(None) };
-    match parse_line(line) {
-        Parsed::Record(_, record) => Ok(Some(*record)),
-        Parsed::Unknown(kind) => {
-            Err(StoreError::said("read", path, format!("first record is of kind {kind}")))
+    let mut trouble = None;
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line.map_err(|error| StoreError::io("read", path, error))?;
+        if line.is_empty() {
+            continue;
         }
-        Parsed::Damaged(why) => Err(StoreError::said("read", path, format!("first record: {why}"))),
+        let why = match parse_line(&line) {
+            Parsed::Record(_, record) if matches!(record.event, Event::SessionOpened(_)) => {
+                return Ok(Some(*record));
+            }
+            Parsed::Record(..) => "it does not begin with its header".to_owned(),
+            Parsed::Unknown(kind) => format!("first record is of kind {kind}"),
+            Parsed::Damaged(why) => format!("first record: {why}"),
+        };
+        trouble.get_or_insert(why);
     }
+    trouble.map_or(Ok(None), |why| Err(StoreError::said("read", path, why)))
 }
 
 /// Folds the whole lines of `bytes`, which stand at `from` in their journal, into records.

@@ -268,7 +268,7 @@ fn read_holder(path: &Path) -> Option<Holder> {
 }
 
 fn first_record(ledger: &Path) -> Result<(SessionHeader, WallNs), String> {
-    let record = crate::store::journal::read_first(ledger).map_err(|error| error.to_string())?;
+    let record = crate::store::journal::read_opening(ledger).map_err(|error| error.to_string())?;
     let Some(record) = record else { return Err("the ledger is empty".to_owned()) };
     let Event::SessionOpened(header) = record.event else {
         return Err("the ledger does not begin with its header".to_owned());
@@ -325,6 +325,33 @@ mod tests {
         let listed = state.sessions();
         assert_eq!(listed.len(), 2);
         assert!(listed.iter().all(|session| session.header.is_err() && session.live.is_none()));
+    }
+
+    #[test]
+    fn a_session_whose_first_line_is_lost_is_found_by_the_header_that_was_written_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        let key = SessionKey::new("k");
+        let header = SessionHeader {
+            key: key.clone(),
+            session: crate::base::SessionId::new("s"),
+            agent: crate::base::AgentId::new("agent"),
+            agent_version: None,
+            client: None,
+            protocol: 1,
+            cwd: "/w".to_owned(),
+            roots: Vec::new(),
+            parent: None,
+        };
+        let opened = |at| Record { at: WallNs(at), event: Event::SessionOpened(header.clone()) };
+        let lease = state.lease(&key, &holder()).unwrap();
+        let (mut journal, _) = state.open_session(&key, &lease).unwrap();
+        journal.append_all(&[opened(1), opened(2)], crate::store::Durability::Synced).unwrap();
+        let mut bytes = std::fs::read(state.session_ledger(&key)).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(state.session_ledger(&key), bytes).unwrap();
+        assert_eq!(state.session_opening(&key), Some(opened(2)));
+        assert!(state.sessions().iter().all(|session| session.header.is_ok()));
     }
 
     #[test]
