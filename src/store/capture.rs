@@ -14,7 +14,7 @@ use crate::store::take::Seen;
 use crate::store::tracked::Tracked;
 use crate::store::verify::{Circumstances, Verifier};
 use crate::store::walk::{Found, Job, Orders, open_top, touch, walk};
-use crate::store::watch::{Watcher, fair_share, is_shared_with_others};
+use crate::store::watch::{Activity, Watcher, fair_share, is_shared_with_others};
 use crate::store::{Chain, Durability, Root, Settings, StateDir, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -434,7 +434,9 @@ impl RootStore {
         paths.extend(suspects.iter().cloned());
         let quick = activity.filter(|activity| self.looked && !self.must_walk && !activity.overflow);
         if quick.is_none() {
-            self.tracked.refresh(self.user.as_ref());
+            if self.tracked.refresh(self.user.as_ref()) {
+                self.table.forget_listings();
+            }
             self.outside_rules = outside_rules(self.user.as_ref(), &self.root, &self.settings);
         }
         let orders = Orders {
@@ -449,7 +451,11 @@ impl RootStore {
         let top = &self.root.top;
         let found = match &quick {
             Some(activity) => touch(&mut self.table, top, &orders, activity, &paths),
-            None => walk(&mut self.table, top, &orders),
+            None => walk(&mut self.table, top, &orders).and_then(|mut found| {
+                let also = touch(&mut self.table, top, &orders, &Activity::default(), &paths)?;
+                found.add(also);
+                Ok(found)
+            }),
         };
         self.must_walk = found.is_err();
         let found = found?;
@@ -466,7 +472,9 @@ impl RootStore {
     /// Starts a verify walk in the background, unless one has just been.
     fn verify_in_background(&mut self) {
         if self.watcher.is_some() {
-            self.tracked.refresh(self.user.as_ref());
+            if self.tracked.refresh(self.user.as_ref()) {
+                self.table.forget_listings();
+            }
             let circumstances = Circumstances {
                 top: self.root.top.clone(),
                 rules: self.outside_rules.clone(),

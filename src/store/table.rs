@@ -430,6 +430,11 @@ impl Table {
         self.watches.len()
     }
 
+    /// Forgets what the directories list: names that were passed over may count now.
+    pub(crate) fn forget_listings(&mut self) {
+        self.dirs.iter_mut().flatten().for_each(|dir| dir.key = None);
+    }
+
     /// Forgets under which stat keys everything was read.
     pub(crate) fn forget_keys(&mut self) {
         for dir in self.dirs.iter_mut().flatten() {

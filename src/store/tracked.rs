@@ -23,14 +23,15 @@ struct Stamp {
 }
 
 impl Tracked {
-    /// Reads the index again when its file changed.
-    pub(crate) fn refresh(&mut self, user: Option<&UserRepository>) {
-        let Some(user) = user else { return };
+    /// Reads the index again when its file changed, and says whether it did.
+    pub(crate) fn refresh(&mut self, user: Option<&UserRepository>) -> bool {
+        let Some(user) = user else { return false };
         let stamp = stamp_of(user.index_path());
         if stamp.is_some() && stamp == self.stamp {
-            return;
+            return false;
         }
         *self = Self { entries: user.index().into(), stamp };
+        true
     }
 
     /// Says whether a path is tracked.

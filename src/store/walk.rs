@@ -52,6 +52,16 @@ pub(crate) struct Found {
     pub(crate) remarks: Vec<String>,
 }
 
+impl Found {
+    /// Takes over what another look found.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.jobs.extend(other.jobs);
+        self.gone.extend(other.gone);
+        self.made.extend(other.made);
+        self.remarks.extend(other.remarks);
+    }
+}
+
 /// A file to read.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
@@ -264,7 +274,6 @@ impl Walk<'_> {
         let key = Key::of(&stat);
         self.table.dir_mut(here.id).covered = here.covered;
         let known = self.table.dir(here.id).key == Some(key);
-        let listed = if known { self.known_names(here.id) } else { list(fd)? };
         let old_digest = self.table.dir(here.id).rules.as_ref().map(|rules| rules.in_force.digest());
         let rules = self.rules_inside(here, fd, above, known);
         let changed = old_digest.is_some_and(|old| old != rules.digest());
@@ -277,19 +286,35 @@ impl Walk<'_> {
             // Rules that changed change what is below.
             deep: here.deep || changed,
         };
-        // New rules may show names that were hidden: they are not among the known ones.
-        let listed = if changed && known { list(fd)? } else { listed };
         let look = Look { rules: &rules, key: &key };
-        self.drop_missing(&here, &listed, &look);
-        for name in &listed {
+        // New rules may show names that were hidden: they are not among the known ones.
+        let names = if known && !changed {
+            self.unsettled(here.id, fd)
+        } else {
+            let listed = list(fd)?;
+            self.drop_missing(&here, &listed, &look);
+            listed
+        };
+        for name in &names {
             self.entry(&here, fd, name, &look);
         }
         self.table.dir_mut(here.id).key = (!key.is_racy(self.orders.now)).then_some(key);
         Ok(())
     }
 
-    fn known_names(&self, id: DirId) -> Vec<Box<[u8]>> {
-        self.table.dir(id).entries.iter().map(|entry| entry.name.clone()).collect()
+    /// Returns the names of a directory, whose listing is known, that are not files of unchanged stat.
+    fn unsettled(&self, id: DirId, fd: &OwnedFd) -> Vec<Box<[u8]>> {
+        let entries = self.table.dir(id).entries.iter();
+        let unsettled = entries.filter(|entry| match &entry.node {
+            Node::Dir(_) => true,
+            Node::File(file) => {
+                file.stale || {
+                    let stat = statat(fd, OsStr::from_bytes(&entry.name), AtFlags::SYMLINK_NOFOLLOW);
+                    !stat.is_ok_and(|stat| file.key == Some(Key::of(&stat)))
+                }
+            }
+        });
+        unsettled.map(|entry| entry.name.clone()).collect()
     }
 
     /// Removes what the table holds and the listing does not.
@@ -332,8 +357,6 @@ impl Walk<'_> {
 
     fn file(&mut self, here: &Here, name: &[u8], stat: &Stat, look: &Look<'_>) {
         let key = Key::of(stat);
-        let path = here.child(name);
-        self.note_links(&path, &key);
         let known = match self.table.dir(here.id).position(name) {
             Err(_) => false,
             Ok(at) => match &self.table.dir(here.id).entries[at].node {
@@ -345,6 +368,8 @@ impl Walk<'_> {
                 }
             },
         };
+        let path = here.child(name);
+        self.note_links(&path, &key);
         let ignored = here.covered || look.rules.judge(&path, false) == Rule::Ignored;
         let Ok(path) = RepoPath::new(path) else { return };
         let named = ignored && self.orders.named.contains(&path);

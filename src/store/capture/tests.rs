@@ -798,3 +798,26 @@ fn no_hook_and_no_configured_program_runs() {
     eye.store.pin(&SessionKey::new("s"), &[seen.tree]).unwrap();
     assert!(!git.home().join("ran").exists());
 }
+
+#[test]
+fn what_is_named_or_added_later_is_observed_where_nothing_is_watched_too() {
+    let git = Git::init();
+    git.write(".gitignore", "*.log\n");
+    git.write("d/f", "x\n");
+    git.write("d/a.log", "x\n");
+    git.write("d/b.log", "x\n");
+    git.commit("one");
+    let mut eye = Eye::with(&git, Settings { watch_up_to: 0, ..Settings::default() });
+    eye.look();
+    let meta = git.top().join("d").metadata().unwrap();
+    while meta.ctime() * 1_000_000_000 + meta.ctime_nsec() + 40_000_000 > wall_now() {
+        eye.look();
+    }
+    eye.look();
+    git.run(&["add", "-f", "d/b.log"]);
+    eye.look_at(&["d/a.log"]);
+    git.write("d/a.log", "changed\n");
+    git.write("d/b.log", "changed\n");
+    let seen = told(&eye.look());
+    assert_eq!(seen, ["~d/a.log ignored", "~d/b.log ignored"]);
+}
