@@ -308,6 +308,7 @@ impl Engine {
                 self.reject_settled(&job.asked.session, command, &answer);
                 let next = self.pending_rejects(&job.session, hold);
                 if let Some(hold) = hold {
+                    self.say_in_chat(&job.session, &review::render(&answer));
                     if let Some(parked) = self.holds.get_mut(hold) {
                         parked.awaiting.extend(next);
                     }
@@ -352,10 +353,14 @@ impl Engine {
         let Answer::Listing(listing) = answer else { return };
         let turn = self.sessions.get(session).map(|known| known.turns.last());
         if let Some(text) = review::summary(listing, turn, &self.setup.config.review.command) {
-            let message = self.minter.mint("hunkgate");
-            let line = author::message_chunk(self.dialect, session, &message, &text);
-            self.send(Leg::Editor, line);
+            self.say_in_chat(session, &text);
         }
+    }
+
+    fn say_in_chat(&mut self, session: &SessionId, text: &str) {
+        let message = self.minter.mint("hunkgate");
+        let line = author::message_chunk(self.dialect, session, &message, text);
+        self.send(Leg::Editor, line);
     }
 
     pub(super) fn is_recorded(session: &Session) -> bool {
