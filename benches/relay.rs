@@ -1,11 +1,20 @@
-//! The relay path in one process: bytes of an agent → lines → engine → bytes for the editor, against plain copiers.
+//! The relay path against plain copiers: between processes, as `hunkgate run` runs it, and in one process.
 //!
-//! Prints medians and ratios; asserts nothing about time.
+//! The executable is its own peers: it starts itself again as the scripted agent and as the copier between two pipes.
+//! Prints medians and ratios; asserts nothing about time. `HUNKGATE_BENCH_LINES` and `HUNKGATE_BENCH_ROUNDS` make it
+//! shorter, `CONDUCTOR` names a conductor that is not on the `PATH`.
 #![expect(
     clippy::disallowed_methods,
     clippy::print_stdout,
     reason = "a benchmark reads the clock and prints"
 )]
+
+#[path = "relay/machine.rs"]
+mod machine;
+#[path = "relay/peers.rs"]
+mod peers;
+#[path = "relay/processes.rs"]
+mod processes;
 
 use bytes::Bytes;
 use hunkgate::base::{Leg, Patterns, ProxyId, Tick};
@@ -24,16 +33,31 @@ const CHUNK: usize = 64 * 1024;
 
 /// What a line router with borrowed serde looks at.
 #[derive(Deserialize)]
-struct Peek<'a> {
+pub(crate) struct Peek<'a> {
     #[serde(borrow)]
-    id: Option<&'a RawValue>,
+    pub(crate) id: Option<&'a RawValue>,
     #[serde(borrow)]
-    method: Option<Cow<'a, str>>,
+    pub(crate) method: Option<Cow<'a, str>>,
     #[serde(borrow)]
-    params: Option<&'a RawValue>,
+    pub(crate) params: Option<&'a RawValue>,
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some(peers::AGENT) => peers::agent(),
+        Some(peers::COPIER) => peers::copier(&words[1..]),
+        Some(peers::CHAINED_COPIER) => peers::chained_copier(),
+        _ => {
+            processes::tables();
+            in_process();
+        }
+    }
+}
+
+/// The same lines without pipes or threads: what the code itself costs.
+fn in_process() {
+    println!("\nin one process, {LINES} notifications, medians of {ROUNDS} rounds");
     let input = notifications();
     let names = ["copier", "copier that peeks with borrowed serde", "copier that reads heads", "engine"];
     let runs: [fn(&[u8]) -> usize; 4] = [copier, peeking, heads, engine];
@@ -55,12 +79,14 @@ fn main() {
 }
 
 fn notifications() -> Vec<u8> {
-    let line = |n: usize| {
-        format!(
-            r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"word {n} of a sentence"}}}}}}}}"#
-        ) + "\n"
-    };
-    (0..LINES).map(line).collect::<String>().into_bytes()
+    (0..LINES).map(notification).collect::<String>().into_bytes()
+}
+
+/// One small notification, with its terminator.
+pub(crate) fn notification(n: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"word {n} of a sentence"}}}}}}}}"#
+    ) + "\n"
 }
 
 /// Cuts the input into lines and hands each to `each`, which says what is sent on.
@@ -134,7 +160,7 @@ fn connected() -> Engine {
     engine
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
 }
