@@ -313,11 +313,11 @@ mod tests {
     #[test]
     fn updates_are_told_apart_and_those_we_do_not_know_are_updates() {
         let kind = |word: &str| update(Dialect::V1, &json!({ "sessionUpdate": word, "content": {} }));
-        assert_eq!(kind("agent_message_chunk"), Fact::Update { session: session() });
-        assert_eq!(kind("_vendor"), Fact::Update { session: session() });
+        assert_eq!(kind("agent_message_chunk"), Fact::Update);
+        assert_eq!(kind("_vendor"), Fact::Update);
         assert_eq!(kind("user_message_chunk"), Fact::UserMessage { session: session() });
         assert_eq!(kind("available_commands_update"), Fact::Commands { session: session() });
-        assert_eq!(kind("state_update"), Fact::Update { session: session() });
+        assert_eq!(kind("state_update"), Fact::Update);
         assert_eq!(kind("tool_call"), Fact::Other);
         assert_eq!(
             update(Dialect::V2, &json!({ "sessionUpdate": "replay_complete" })),

@@ -132,11 +132,8 @@ pub enum Fact {
         /// The session.
         session: SessionId,
     },
-    /// Any other `session/update`.
-    Update {
-        /// The session.
-        session: SessionId,
-    },
+    /// Any other `session/update`: the one that comes often. Its session is read where somebody asks for it.
+    Update,
 
     // ── responses, read by the method of their request ──
     /// To `initialize`.

@@ -83,11 +83,13 @@ pub(crate) fn shared_answer(request_method: &str, result: Raw<'_>) -> Option<Fac
 fn update(params: Raw<'_>) -> Option<Fact> {
     let (session, kind, update) = addressed(params)?;
     Some(match &*kind {
-        "tool_call" | "tool_call_update" => Fact::Call { session, update: read_update(update)? },
+        "tool_call" | "tool_call_update" => {
+            Fact::Call { session: SessionId::new(session), update: read_update(update)? }
+        }
         "current_mode_update" => {
             let fields = update.fields();
             let mode = fields.string("currentModeId").or_else(|| fields.string("modeId"))?;
-            Fact::Mode { session, mode }
+            Fact::Mode { session: SessionId::new(session), mode }
         }
         _ => return shared_update(&kind, session, update),
     })
@@ -95,29 +97,30 @@ fn update(params: Raw<'_>) -> Option<Fact> {
 
 /// Splits `session/update` into whom it is about, its kind, and what it says. This is the one message that comes often:
 /// one pass.
-pub(crate) fn addressed(params: Raw<'_>) -> Option<(SessionId, Cow<'_, str>, Raw<'_>)> {
+pub(crate) fn addressed(params: Raw<'_>) -> Option<(Cow<'_, str>, Cow<'_, str>, Raw<'_>)> {
     let (mut session, mut kind) = (None, None);
     let update = params.walk("update", |place, key, value| match (place, key) {
         (Place::Outside, "sessionId") => session = Some(value),
         (Place::Inside, "sessionUpdate") => kind = Some(value),
         _ => {}
     })?;
-    Some((SessionId::new(session?.text()?), kind?.text()?, update))
+    Some((session?.text()?, kind?.text()?, update))
 }
 
 /// Updates that both versions have. Message chunks come here and are not looked into.
-pub(crate) fn shared_update(kind: &str, session: SessionId, update: Raw<'_>) -> Option<Fact> {
+pub(crate) fn shared_update(kind: &str, session: Cow<'_, str>, update: Raw<'_>) -> Option<Fact> {
     Some(match kind {
-        "user_message_chunk" => Fact::UserMessage { session },
-        "available_commands_update" => Fact::Commands { session },
+        "user_message_chunk" => Fact::UserMessage { session: SessionId::new(session) },
+        "available_commands_update" => Fact::Commands { session: SessionId::new(session) },
         "config_option_update" => match option_mode(&update.fields()) {
-            Some(mode) => Fact::Mode { session, mode },
-            None => Fact::Update { session },
+            Some(mode) => Fact::Mode { session: SessionId::new(session), mode },
+            None => Fact::Update,
         },
-        "subagent_update" => {
-            Fact::Subagent { session, child: SessionId::new(update.member("sessionId")?.text()?) }
-        }
-        _ => Fact::Update { session },
+        "subagent_update" => Fact::Subagent {
+            session: SessionId::new(session),
+            child: SessionId::new(update.member("sessionId")?.text()?),
+        },
+        _ => Fact::Update,
     })
 }
 

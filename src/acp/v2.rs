@@ -3,7 +3,7 @@
 use crate::acp::call::{self, read_update};
 use crate::acp::fact::{ClaimedIn, Fact, TurnState};
 use crate::acp::v1::{addressed, options, session, shared_answer, shared_call, shared_update};
-use crate::base::CallId;
+use crate::base::{CallId, SessionId};
 use crate::wire::{Fields, Raw};
 
 pub(crate) fn read_call(method: &str, params: Raw<'_>) -> Option<Fact> {
@@ -24,11 +24,13 @@ pub(crate) fn read_answer(request_method: &str, result: Raw<'_>) -> Option<Fact>
 fn update(params: Raw<'_>) -> Option<Fact> {
     let (session, kind, update) = addressed(params)?;
     Some(match &*kind {
-        "tool_call_update" => Fact::Call { session, update: read_update(update)? },
-        "tool_call_content_chunk" => Fact::Call { session, update: call::read_chunk(update)? },
-        "user_message" => Fact::UserMessage { session },
-        "state_update" => Fact::State { session, state: state(&update.fields()) },
-        "replay_complete" => Fact::ReplayComplete { session },
+        "tool_call_update" => Fact::Call { session: SessionId::new(session), update: read_update(update)? },
+        "tool_call_content_chunk" => {
+            Fact::Call { session: SessionId::new(session), update: call::read_chunk(update)? }
+        }
+        "user_message" => Fact::UserMessage { session: SessionId::new(session) },
+        "state_update" => Fact::State { session: SessionId::new(session), state: state(&update.fields()) },
+        "replay_complete" => Fact::ReplayComplete { session: SessionId::new(session) },
         _ => return shared_update(&kind, session, update),
     })
 }

@@ -196,7 +196,9 @@ impl Engine {
                 }
             }
             other => {
-                self.remember(Leg::Agent, id, &method, (session_of(&other), About::Nothing));
+                if id.is_some() {
+                    self.remember(Leg::Agent, id, &method, (session_of(&other), About::Nothing));
+                }
                 self.send(Leg::Editor, line);
             }
         }
@@ -466,8 +468,7 @@ fn session_of(fact: &Fact) -> Option<SessionId> {
         | Fact::Mode { session, .. }
         | Fact::Subagent { session, .. }
         | Fact::State { session, .. }
-        | Fact::ReplayComplete { session }
-        | Fact::Update { session } => Some(session.clone()),
+        | Fact::ReplayComplete { session } => Some(session.clone()),
         Fact::Initialize { .. }
         | Fact::Initialized { .. }
         | Fact::SessionReady { .. }
@@ -477,6 +478,7 @@ fn session_of(fact: &Fact) -> Option<SessionId> {
         | Fact::TerminalCreated { .. }
         | Fact::CancelRequest { .. }
         | Fact::Failed { .. }
+        | Fact::Update
         | Fact::Other => None,
     }
 }

@@ -398,7 +398,7 @@ const STRUCTURE: [u8; 256] = {
 /// Returns where the string ends whose first byte after the quote is at `at`, beyond its closing quote.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        at = quote_or_escape(bytes, at)?;
         if bytes[at] == b'"' {
             return Some(at + 1);
         }
@@ -406,9 +406,36 @@ fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Names are short: for them the search costs more than it saves.
+/// Finds the next byte that means something within a string. Most strings are short: the search that is made for long ones
+/// costs more to start than they take.
+#[inline]
+fn quote_or_escape(bytes: &[u8], mut at: usize) -> Option<usize> {
+    for _ in 0..4 {
+        let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk()) else { break };
+        let word = u64::from_le_bytes(*word);
+        let found = marks(word, b'"') | marks(word, b'\\');
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    Some(at + memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?)
+}
+
+/// Marks the bytes of a word that are `byte`: the lowest mark is right, and there is none where there is none.
+#[inline]
+fn marks(word: u64, byte: u8) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let zero = word ^ (LOW * u64::from(byte));
+    zero.wrapping_sub(LOW) & !zero & (LOW << 7)
+}
+
 fn has_escape(inner: &[u8]) -> bool {
-    if inner.len() <= 32 { inner.contains(&b'\\') } else { memchr::memchr(b'\\', inner).is_some() }
+    if inner.len() > 64 {
+        return memchr::memchr(b'\\', inner).is_some();
+    }
+    let (words, rest) = inner.as_chunks();
+    words.iter().any(|word| marks(u64::from_le_bytes(*word), b'\\') != 0) || rest.contains(&b'\\')
 }
 
 /// Decodes the escapes of a string's inside.
