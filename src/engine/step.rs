@@ -98,6 +98,13 @@ impl Engine {
 
     /// Takes in what happened at `now`, and says what shall be done, in order.
     pub fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
+        let mut actions = Vec::new();
+        self.step_into(now, input, &mut actions);
+        actions
+    }
+
+    /// As [`Engine::step`], at the end of a list that its owner uses again and again.
+    pub fn step_into(&mut self, now: Tick, input: Input, actions: &mut Vec<Action>) {
         self.now = now;
         match input {
             Input::FromEditor(line) => self.heard(Leg::Editor, line),
@@ -122,7 +129,7 @@ impl Engine {
         }
         self.expire();
         self.fail_unstarted();
-        std::mem::take(&mut self.out)
+        actions.append(&mut self.out);
     }
 
     /// Returns when [`Input::Woken`] is due.

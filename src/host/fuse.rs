@@ -10,8 +10,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is behind the fuse: an engine, or a test's.
 pub(crate) trait Machine {
-    /// Takes an input in.
-    fn step(&mut self, now: Tick, input: Input) -> Vec<Action>;
+    /// Takes an input in, and adds what shall be done to a list.
+    fn step(&mut self, now: Tick, input: Input, actions: &mut Vec<Action>);
     /// Says when it wants to be woken.
     fn deadline(&self) -> Option<Tick>;
     /// Gives every parked frame up.
@@ -19,8 +19,8 @@ pub(crate) trait Machine {
 }
 
 impl Machine for Engine {
-    fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
-        Self::step(self, now, input)
+    fn step(&mut self, now: Tick, input: Input, actions: &mut Vec<Action>) {
+        self.step_into(now, input, actions);
     }
 
     fn deadline(&self) -> Option<Tick> {
@@ -74,15 +74,15 @@ impl<M: Machine> Fused<M> {
     }
 
     /// Lets the engine take an input in, or does what is left to do without one.
-    pub(crate) fn step(&mut self, now: Tick, input: Input) -> Vec<Action> {
+    pub(crate) fn step(&mut self, now: Tick, input: Input, actions: &mut Vec<Action>) {
         let rescue = Rescue::of(&input);
         if self.tripped {
-            return self.pass(rescue);
+            return actions.extend(self.pass(rescue));
         }
-        let engine = &mut self.engine;
-        match catch_unwind(AssertUnwindSafe(|| engine.step(now, input))) {
-            Ok(actions) => actions,
-            Err(_) => self.trip(rescue),
+        let (engine, before) = (&mut self.engine, actions.len());
+        if catch_unwind(AssertUnwindSafe(|| engine.step(now, input, actions))).is_err() {
+            actions.truncate(before);
+            actions.extend(self.trip(rescue));
         }
     }
 
@@ -154,13 +154,12 @@ mod tests {
     struct Fragile(Vec<(Leg, Bytes)>);
 
     impl Machine for Fragile {
-        fn step(&mut self, _now: Tick, input: Input) -> Vec<Action> {
+        fn step(&mut self, _now: Tick, input: Input, _actions: &mut Vec<Action>) {
             if let Input::FromEditor(line) = input {
                 self.0.push((Leg::Agent, line));
             } else if let Input::FromAgent(line) = input {
                 assert!(!line.starts_with(b"boom"), "as asked");
             }
-            Vec::new()
         }
 
         fn deadline(&self) -> Option<Tick> {
@@ -177,10 +176,16 @@ mod tests {
         actions.into_iter().filter_map(sent).collect()
     }
 
+    fn step(fused: &mut Fused<Fragile>, input: Input) -> Vec<Action> {
+        let mut actions = Vec::new();
+        fused.step(Tick::default(), input, &mut actions);
+        actions
+    }
+
     fn tripped() -> (Fused<Fragile>, Vec<Action>) {
         let mut fused = Fused::over(Fragile::default(), "seed");
-        assert_eq!(sent(fused.step(Tick::default(), Input::FromEditor("parked\n".into()))), []);
-        let actions = fused.step(Tick::default(), Input::FromAgent("boom\n".into()));
+        assert_eq!(sent(step(&mut fused, Input::FromEditor("parked\n".into()))), []);
+        let actions = step(&mut fused, Input::FromAgent("boom\n".into()));
         (fused, actions)
     }
 
@@ -194,7 +199,7 @@ mod tests {
     #[test]
     fn after_a_trip_everything_passes_but_answers_to_requests_of_ours() {
         let (mut fused, _) = tripped();
-        let mut pass = |input| sent(fused.step(Tick::default(), input));
+        let mut pass = |input| sent(step(&mut fused, input));
         let answer = r#"{"id":"hunkgate-seed-4","result":{}}"#;
         assert_eq!(pass(Input::FromEditor(answer.into())), []);
         let stale = r#"{"id":"hunkgate-other-4","result":{}}"#;
@@ -205,9 +210,9 @@ mod tests {
     #[test]
     fn after_a_trip_the_ends_are_still_the_ends() {
         let (mut fused, _) = tripped();
-        let closed = fused.step(Tick::default(), Input::EditorClosed);
+        let closed = step(&mut fused, Input::EditorClosed);
         assert!(matches!(closed[..], [Action::StopAgent]));
         let exited = Input::AgentExited { code: 7, stderr_tail: String::new() };
-        assert!(matches!(fused.step(Tick::default(), exited)[..], [Action::Exit { code: 7 }]));
+        assert!(matches!(step(&mut fused, exited)[..], [Action::Exit { code: 7 }]));
     }
 }

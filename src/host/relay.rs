@@ -106,6 +106,8 @@ pub(crate) struct Relay {
     asked: u64,
     watchers: Vec<Sender<Notice>>,
     started: usize,
+    /// Empty between two steps: one list for all of them.
+    actions: Vec<Action>,
 }
 
 /// How far the end has come.
@@ -150,6 +152,7 @@ impl Relay {
             asked: FOREIGN_ASKS,
             watchers: Vec::new(),
             started: 0,
+            actions: Vec::new(),
         }
     }
 
@@ -260,14 +263,16 @@ impl Relay {
     }
 
     fn step(&mut self, input: Input) {
-        let actions = self.fused.step(self.now, input);
-        self.act(actions);
+        let mut actions = std::mem::take(&mut self.actions);
+        self.fused.step(self.now, input, &mut actions);
+        self.act(&mut actions);
+        self.actions = actions;
     }
 
-    fn act(&mut self, actions: Vec<Action>) {
+    fn act(&mut self, actions: &mut Vec<Action>) {
         let mut unsynced: Option<String> = None;
         let mut failed = Vec::new();
-        for action in actions {
+        for action in actions.drain(..) {
             match action {
                 Action::Send { leg, bytes } => {
                     if let Some(recorder) = &mut self.recorder {
@@ -556,24 +561,21 @@ mod tests {
     #[test]
     fn a_revert_begins_only_after_its_intent_is_on_disk() {
         let (mut relay, perform) = relay(0);
-        let actions = decision();
-        relay.act(actions);
+        relay.act(&mut decision());
         assert_eq!(done(&perform), ["append", "append", "restore"]);
     }
 
     #[test]
     fn a_revert_whose_intent_cannot_be_synced_is_not_begun() {
         let (mut relay, perform) = relay(2);
-        let actions = decision();
-        relay.act(actions);
+        relay.act(&mut decision());
         assert!(!done(&perform).contains(&"restore"));
     }
 
     #[test]
     fn a_fact_that_cannot_be_written_stops_nothing() {
         let (mut relay, perform) = relay(1);
-        let actions = decision();
-        relay.act(actions);
+        relay.act(&mut decision());
         assert!(done(&perform).contains(&"restore"));
     }
 
@@ -584,7 +586,7 @@ mod tests {
         relay.asks.insert(AskId(9), reply);
         let log = Log::Session(SessionKey::new("k"));
         let record = Record { at: WallNs(1), event: Fact::SessionClosed { why: "test".into() } };
-        relay.act(vec![
+        relay.act(&mut vec![
             Action::Append { log, record, durability: Durability::Synced },
             Action::Reply { ask: AskId(9), answer: Answer::Decided(DecidedShape::default()) },
         ]);
