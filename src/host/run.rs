@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 
 /// Bytes that may be under way to one peer.
-const LIMIT: usize = 64 * 1024 * 1024;
+const LIMIT: usize = 4 * 1024 * 1024;
 
 /// What stands at the far side.
 enum Far {
