@@ -7,6 +7,9 @@ mod chain;
 mod demo;
 #[path = "processes/ends.rs"]
 mod ends;
+#[cfg(target_os = "linux")]
+#[path = "processes/kills.rs"]
+mod kills;
 #[path = "processes/project.rs"]
 mod project;
 #[path = "processes/proxy.rs"]
