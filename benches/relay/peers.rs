@@ -73,6 +73,7 @@ pub(crate) fn copier(command: &[String]) {
     let (to, from) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     std::thread::spawn(move || copy(io::stdin(), to, |line, out| out.write_all(line)));
     copy(from, unbuffered_stdout(), |line, out| out.write_all(line));
+    let _ = child.wait();
 }
 
 /// Passes lines on between a conductor and its successor: what comes wrapped goes up bare, the rest goes down wrapped.
