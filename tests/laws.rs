@@ -22,6 +22,8 @@ mod fold;
 mod nasty;
 #[path = "laws/patches.rs"]
 mod patches;
+#[path = "laws/rivals.rs"]
+mod rivals;
 #[path = "laws/splits.rs"]
 mod splits;
 #[allow(dead_code, reason = "the transcripts use more of it")]

@@ -3,12 +3,12 @@
 //! First match wins: our own revert, mediated, verified by claims, a return to bytes that stood there before, sole,
 //! ordered, contested, in turn, external. False attribution is the worst bug there is: in doubt a change goes down.
 
-use crate::base::{RepoPath, SessionKey, TurnNo, WallNs};
+use crate::base::{SessionKey, TurnNo, WallNs};
 use crate::diff::Text;
 use crate::ledger::explain::{Claimed, explain};
 use crate::ledger::moment::Moment;
 use crate::ledger::suspect::{FactIndex, Suspect};
-use crate::ledger::{CallKey, ClaimBody, Credit, Grade, Purpose, ToolKind, Window};
+use crate::ledger::{CallKey, ClaimBody, Credit, Grade, ToolKind};
 use std::collections::BTreeSet;
 
 /// Everything that the credit of one step depends on. Equal inputs give equal credits.
@@ -27,6 +27,8 @@ pub(super) struct Evidence {
     pub mediated: Option<Credit>,
     /// What passed through us to this path from a suspect's call, by the suspect's position: a claim like any other.
     pub passed: Vec<(usize, ClaimBody)>,
+    /// The suspects whose text for this path passed through us, at whatever time.
+    pub tellers: BTreeSet<usize>,
     /// The path changed before with nothing open that could have written it.
     pub background: bool,
     /// The base was read too late to know.
@@ -88,7 +90,13 @@ impl Evidence {
         let claims = self.claims(index);
         let mut stretches: Vec<Stretch> = Vec::new();
         for found in explain(before, after, &claims) {
-            let credit = if found.by.is_empty() { self.rest(None) } else { self.claimed(&found.by) };
+            let credit = match found.by.as_slice() {
+                [] => self.rest(None),
+                &[only] if !before.is_empty() && self.has_rivals(only, index) => {
+                    self.contested(&self.suspects.iter().collect::<Vec<_>>())
+                }
+                by => self.claimed(by),
+            };
             stretches.push(Stretch { text: Some(found.text), credit });
         }
         match stretches.last_mut() {
@@ -114,9 +122,15 @@ impl Evidence {
     ///
     /// With `index`: a suspect that told the text it writes here has had all that is its own.
     pub(super) fn rest(&self, index: Option<&FactIndex>) -> Credit {
+        let passed = |suspect: &Suspect| {
+            self.tellers
+                .iter()
+                .any(|&at| self.suspects.get(at).is_some_and(|teller| teller.key == suspect.key))
+        };
         let gave_text = |suspect: &Suspect| {
             let Some(index) = index else { return true };
-            let told = suspect.claims.iter().any(|&number| index.claim(number).body.gives_text());
+            let told =
+                passed(suspect) || suspect.claims.iter().any(|&number| index.claim(number).body.gives_text());
             told && suspect.kind != ToolKind::Execute
         };
         let doubtful = self.background;
@@ -138,9 +152,12 @@ impl Evidence {
     fn among(&self, several: &[Suspect], receives: impl Fn(&&Suspect) -> bool) -> Credit {
         let (ended, mut remain): (Vec<&Suspect>, Vec<&Suspect>) =
             several.iter().partition(|suspect| suspect.ended_before(self.moment.earliest));
+        let untold = |one: &Suspect| one.kind.names_its_targets() && !one.claims_path();
         let followers: Vec<bool> = remain
             .iter()
-            .map(|late| remain.iter().any(|one| receives(one) && late.followed(one, &self.moment)))
+            .map(|late| {
+                remain.iter().any(|one| receives(one) && !untold(one) && late.followed(one, &self.moment))
+            })
             .collect();
         let mut follows = followers.into_iter();
         remain.retain(|_| !follows.next().unwrap_or(false));
@@ -155,6 +172,22 @@ impl Evidence {
             },
             remain => self.contested(remain),
         }
+    }
+
+    /// Says whether a suspect told what it wrote and not over what, while others that told no text may have written
+    /// before it between two looks: whose each line is cannot be said.
+    fn has_rivals(&self, only: usize, index: &FactIndex) -> bool {
+        let told =
+            |suspect: &Suspect| suspect.claims.iter().any(|&number| index.claim(number).body.gives_text());
+        let overwrites = |body: &ClaimBody| {
+            matches!(body, ClaimBody::Whole { old: None, .. } | ClaimBody::Diff { old: None, .. })
+        };
+        let mut texts = self.suspects[only].claims.iter().map(|&number| &index.claim(number).body);
+        let blind = texts.clone().any(overwrites) && texts.all(|body| overwrites(body) || !body.gives_text());
+        let rival = |(at, suspect): (usize, &Suspect)| {
+            at != only && !suspect.is_weak() && !told(suspect) && !self.tellers.contains(&at)
+        };
+        blind && self.suspects.iter().enumerate().any(rival)
     }
 
     /// Credits lines that the claims of these suspects change.
@@ -213,7 +246,12 @@ impl Evidence {
             numbered.extend(suspect.claims.iter().map(|&number| (number, at)));
         }
         numbered.sort_unstable();
-        let texts = numbered.into_iter().map(|(number, suspect)| (suspect, &index.claim(number).body));
+        let texts = numbered.into_iter().map(|(number, suspect)| {
+            let body = &index.claim(number).body;
+            // A call that deletes names what it deletes.
+            let deletes = self.suspects[suspect].kind == ToolKind::Delete && *body == ClaimBody::Location;
+            (suspect, if deletes { &ClaimBody::Delete } else { body })
+        });
         let passed = self.passed.iter().map(|(suspect, body)| (*suspect, body));
         texts
             .filter(|(_, body)| self.can_be(body))
@@ -239,63 +277,5 @@ impl Credit {
             self.calls.clear();
         }
         self
-    }
-}
-
-/// Says who wrote `after` when it is what passed through us as `fs/write_text_file` in this turn.
-pub(super) fn mediated(
-    index: &FactIndex,
-    path: &RepoPath,
-    moment: &Moment,
-    after: Option<&[u8]>,
-    suspects: &[Suspect],
-) -> Option<Credit> {
-    let after = after?;
-    let writes = index.writes_to(path, moment);
-    let (window, call) = writes.into_iter().rev().find_map(|window| {
-        let (call, content) = written(window)?;
-        content.matches(after).then_some((window, call))
-    })?;
-    let call = call.cloned().map(|call| CallKey { session: window.session.clone(), turn: window.turn, call });
-    let claimants: Vec<&CallKey> = suspects
-        .iter()
-        .filter(|suspect| suspect.session == window.session && suspect.claims_path())
-        .filter_map(|suspect| suspect.key.as_ref())
-        .collect();
-    let only = if let [only] = claimants.as_slice() { Some((*only).clone()) } else { None };
-    Some(Credit {
-        grade: Grade::Mediated,
-        calls: call.or(only).into_iter().collect(),
-        candidates: Vec::new(),
-        turn: window.turn.map(|turn| (window.session.clone(), turn)),
-        vcs: false,
-    })
-}
-
-/// Returns what passed through us to `path` from the calls of these suspects, by their positions.
-pub(super) fn passed(
-    index: &FactIndex,
-    path: &RepoPath,
-    moment: &Moment,
-    suspects: &[Suspect],
-) -> Vec<(usize, ClaimBody)> {
-    let claim = |window: &Window| {
-        let (call, content) = written(window)?;
-        let key = CallKey { session: window.session.clone(), turn: window.turn, call: call?.clone() };
-        let suspect = suspects.iter().position(|suspect| suspect.key.as_ref() == Some(&key))?;
-        Some((suspect, ClaimBody::Whole { old: None, new: content.clone() }))
-    };
-    let of_step = |window: &&Window| window.closed.is_none_or(|end| end.at >= moment.floor);
-    index.writes_to(path, moment).into_iter().filter(of_step).filter_map(claim).collect()
-}
-
-fn written(window: &Window) -> Option<(Option<&crate::base::CallId>, &crate::ledger::ClaimText)> {
-    match &window.purpose {
-        Purpose::FsWrite { call, content, path: _ } => Some((call.as_ref(), content)),
-        Purpose::Turn
-        | Purpose::Call(_)
-        | Purpose::Terminal { .. }
-        | Purpose::Review { .. }
-        | Purpose::Background { .. } => None,
     }
 }

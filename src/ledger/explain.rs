@@ -5,7 +5,7 @@
 
 use crate::diff::{Diff, Eol, Text};
 use crate::ledger::{ClaimBody, ClaimText};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Occurrences of an old fragment beyond which the claim is too vague to be placed.
 const MAX_PLACES: usize = 16;
@@ -201,7 +201,23 @@ fn closest(edit: &Edit, text: &Text, after: &Text, left: u64) -> Option<(Way, u6
     let clear = first.places > 1 || best.iter().all(|way| way.text == first.text);
     let own = Diff::of(first.seen.as_ref().unwrap_or(text), &first.text).size();
     let carried_out = (left - least).saturating_mul(CARRIED_OUT) >= own;
+    let carried_out = carried_out && leaves_a_line(first.seen.as_ref().unwrap_or(text), &first.text, after);
     (clear && carried_out).then(|| (first.clone(), least))
+}
+
+/// Says whether a line that an edit adds stands in `after`, where it adds any: one that only shares what it removes with
+/// somebody else's change was not carried out.
+fn leaves_a_line(text: &Text, edited: &Text, after: &Text) -> bool {
+    let count = |text: &Text| {
+        let mut lines: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
+        text.lines().for_each(|line| *lines.entry(line.to_vec()).or_default() += 1);
+        lines
+    };
+    let (old, new, stands) = (count(text), count(edited), count(after));
+    let before = |line: &Vec<u8>| old.get(line).copied().unwrap_or(0);
+    let mut added = new.iter().filter(|(line, times)| **times > before(line)).peekable();
+    added.peek().is_none()
+        || added.any(|(line, _)| stands.get(line).is_some_and(|times| *times > before(line)))
 }
 
 fn leads_to(edit: &Edit, text: &Text, way: &Way) -> bool {

@@ -2,9 +2,10 @@
 
 use crate::base::{ObservationNo, RepoPath, SessionKey};
 use crate::diff::{Diff, Eol, LineMap, Text};
-use crate::ledger::attribution::{Evidence, RunningTurn, mediated, passed};
+use crate::ledger::attribution::{Evidence, RunningTurn};
 use crate::ledger::carry::{Carried, Credits};
 use crate::ledger::content::{Body, Diffs};
+use crate::ledger::mediated::Passage;
 use crate::ledger::moment::Moment;
 use crate::ledger::suspect::FactIndex;
 use crate::ledger::{Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb};
@@ -153,10 +154,11 @@ impl Scene<'_> {
         let vcs = head_moved
             && change.after.is_some()
             && observation.head.as_ref().and_then(committed) == change.after.map(|state| state.blob);
+        let passage = Passage { index: self.index, kin: self.kin, path };
         let exactly = || {
             let after = Body::of(change.after.as_ref(), self.blobs).bytes();
             let after = after.as_ref().filter(|_| change.after.is_some());
-            mediated(self.index, path, &moment, after.map(Text::bytes), &suspects)
+            passage.mediated(&moment, after.map(Text::bytes))
         };
         let mediated = if self.index.writes_to(path, &moment).is_empty() { None } else { exactly() };
         let running = self.index.turn_at((&moment, observation.at), self.family);
@@ -172,7 +174,8 @@ impl Scene<'_> {
         };
         Evidence {
             moved: self.moved(path, observation, change, &suspects),
-            passed: passed(self.index, path, &moment, &suspects),
+            passed: passage.passed(&moment, &suspects),
+            tellers: passage.tellers(&moment, &suspects),
             moment,
             looked: observation.at,
             suspects,
@@ -288,6 +291,7 @@ fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
             turn: None,
             mediated: None,
             passed: Vec::new(),
+            tellers: BTreeSet::new(),
             background: false,
             base_unknown: false,
             vcs: false,

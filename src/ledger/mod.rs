@@ -41,6 +41,7 @@ mod hunk;
 mod kin;
 mod listing;
 mod locate;
+mod mediated;
 mod moment;
 mod observation;
 mod session;

@@ -111,6 +111,21 @@ impl FactIndex {
         &self.claims[number]
     }
 
+    /// Says whether a suspect named any path at all.
+    pub(super) fn has_claimed(&self, suspect: &Suspect) -> bool {
+        suspect.key.as_ref().is_some_and(|key| self.claimants.contains_key(key))
+    }
+
+    /// Says whether a call named `path`.
+    pub(super) fn claims_path(&self, key: &CallKey, path: &RepoPath) -> bool {
+        !self.claims_of(key, path).is_empty()
+    }
+
+    /// Returns every write to `path` that passed through us.
+    pub(super) fn all_writes_to(&self, path: &RepoPath) -> impl Iterator<Item = &Window> {
+        self.written.get(path).into_iter().flatten().map(|&at| self.windows[at].as_ref())
+    }
+
     /// Returns those that could have written to `path` at `moment`: containers yield to their children.
     pub(super) fn suspects(&self, path: &RepoPath, moment: &Moment, kin: &Kin) -> Vec<Suspect> {
         let mut met = Vec::new();
@@ -339,6 +354,11 @@ impl Suspect {
     /// Says whether it names the path.
     pub(super) fn claims_path(&self) -> bool {
         !self.claims.is_empty()
+    }
+
+    /// Says whether one of its windows was open at `instant`.
+    pub(super) fn ran_at(&self, instant: WallNs) -> bool {
+        self.spans.iter().any(|span| span.lo <= instant && span.hi.is_none_or(|hi| instant <= hi))
     }
 
     /// Says whether all of its windows were reported closed before `instant`.

@@ -141,6 +141,12 @@ impl World {
         self.stalled = true;
     }
 
+    /// Says whether observations wait.
+    #[allow(dead_code, reason = "only the race harness asks")]
+    pub(crate) fn waits(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// Makes the observations that wait, and later ones at once.
     pub(crate) fn capture(&mut self) {
         self.stalled = false;

@@ -1,0 +1,162 @@
+//! What the scripted agent does in one call, and how it tells of it.
+
+use super::dice::Dice;
+
+/// What kind of work a call is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    /// Replaces or adds lines, told as a fragment.
+    Fragment,
+    /// Writes a file as a whole, told as a whole.
+    Whole,
+    /// Creates a file, told as a whole.
+    Create,
+    /// Removes a file that it names.
+    Delete,
+    /// Edits a file of which it tells only the path.
+    PathOnly,
+    /// Edits a file and tells nothing.
+    Silent,
+    /// `fs/write_text_file`: the client writes.
+    Client,
+    /// A command that writes in several files.
+    Shell,
+    /// A call that only reads.
+    Read,
+}
+
+impl Work {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Fragment => "edit, fragment",
+            Self::Whole => "edit, whole file",
+            Self::Create => "edit, new file",
+            Self::Delete => "delete",
+            Self::PathOnly => "edit, path only",
+            Self::Silent => "edit, untold",
+            Self::Client => "client write",
+            Self::Shell => "shell",
+            Self::Read => "read",
+        }
+    }
+
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Fragment | Self::Whole | Self::Create | Self::PathOnly | Self::Silent | Self::Client => {
+                "edit"
+            }
+            Self::Delete => "delete",
+            Self::Shell => "execute",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// When a call's message stands to its first write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum First {
+    /// The call is announced, and writes later.
+    Message,
+    /// It writes, and is announced later.
+    Write,
+    /// Its permission is asked for; it writes after the answer.
+    Permission,
+}
+
+/// When its input is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    Announced,
+    Later,
+    AtTheEnd,
+}
+
+/// One call.
+#[derive(Clone, Debug)]
+pub(crate) struct Op {
+    pub(crate) work: Work,
+    pub(crate) first: First,
+    pub(crate) input: Input,
+    pub(crate) id: String,
+    pub(crate) turn: u32,
+    /// From the first message to the first write, or the reverse.
+    pub(crate) gap: u64,
+    /// From the last write to the end; `None`: it never ends.
+    pub(crate) end: Option<u64>,
+    /// Times of a command's writes after its first.
+    pub(crate) more: Vec<u64>,
+    /// A background job that it starts writes so long after its end.
+    pub(crate) job: Option<u64>,
+    /// What it claims, once decided: path, old and new text.
+    pub(crate) told: Option<(String, Option<String>, String)>,
+    /// From the announcement until the agent had the client's answer, for what the client writes.
+    pub(crate) passes: Option<(u64, u64)>,
+    /// Whether we could hear of it.
+    pub(crate) said: bool,
+    pub(crate) failed: bool,
+    /// When it could have begun and when it was over, in the race's time.
+    pub(crate) span: (u64, u64),
+}
+
+impl Op {
+    /// Says whether it is of an edit kind and has said what it writes where.
+    pub(crate) fn claims(&self) -> bool {
+        self.tells() && self.said
+    }
+
+    fn tells(&self) -> bool {
+        match self.work {
+            Work::Fragment | Work::Whole | Work::Create | Work::Delete | Work::Client => true,
+            Work::PathOnly | Work::Silent | Work::Shell | Work::Read => false,
+        }
+    }
+
+    /// The row of the table in which its lines are counted.
+    pub(crate) fn row(&self) -> &'static str {
+        if self.tells() && !self.said { "edit, never told" } else { self.work.as_str() }
+    }
+
+    /// Draws a call of one of these kinds of work.
+    pub(crate) fn draw(dice: &mut Dice, works: &[Work], (id, turn): (String, u32)) -> Self {
+        let work = works[dice.index(works.len())];
+        let first = match dice.within(0, 9) {
+            0..=5 => First::Message,
+            6..=7 if work != Work::Client => First::Write,
+            8 if work != Work::Client => First::Permission,
+            _ => First::Message,
+        };
+        let gap = match first {
+            First::Message => dice.skewed(0, 1700),
+            First::Write => dice.within(1, 150),
+            First::Permission => dice.within(1, 75),
+        };
+        let input = match dice.within(0, 9) {
+            0..=5 => Input::Announced,
+            6..=7 => Input::Later,
+            _ => Input::AtTheEnd,
+        };
+        let end = match dice.within(0, 19) {
+            0..=1 => None,
+            2 => Some(dice.within(100, 4000)),
+            _ => Some(dice.skewed(1, 130)),
+        };
+        let steps = if work == Work::Shell { dice.within(0, 3) } else { 0 };
+        let more = (0..steps).map(|_| dice.skewed(1, 900)).collect();
+        Self {
+            work,
+            first,
+            input,
+            id,
+            turn,
+            gap,
+            end,
+            more,
+            job: None,
+            told: None,
+            passes: None,
+            said: false,
+            failed: false,
+            span: (0, u64::MAX),
+        }
+    }
+}
