@@ -13,8 +13,7 @@
 
 #[path = "../tests/race/mod.rs"]
 mod race;
-#[allow(dead_code, reason = "the transcripts use more of it")]
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/race/support.rs"]
 mod support;
 
 use race::stage::{Cast, Race};

@@ -5,7 +5,7 @@
 
 #[path = "race/mod.rs"]
 mod race;
-#[allow(dead_code, reason = "the transcripts use more of it")]
+#[path = "race/support.rs"]
 mod support;
 
 use race::stage::{Cast, Race};
