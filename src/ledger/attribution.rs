@@ -248,8 +248,10 @@ impl Evidence {
         numbered.sort_unstable();
         let texts = numbered.into_iter().map(|(number, suspect)| {
             let body = &index.claim(number).body;
-            // A call that deletes names what it deletes.
-            let deletes = self.suspects[suspect].kind == ToolKind::Delete && *body == ClaimBody::Location;
+            // A call that deletes names what it deletes; beside another it may have found it gone.
+            let deletes = self.suspects.len() == 1
+                && self.suspects[suspect].kind == ToolKind::Delete
+                && *body == ClaimBody::Location;
             (suspect, if deletes { &ClaimBody::Delete } else { body })
         });
         let passed = self.passed.iter().map(|(suspect, body)| (*suspect, body));

@@ -67,8 +67,8 @@ fn a_whole_text_told_without_the_one_before_divides_nothing() {
 #[test]
 fn a_call_that_deletes_owns_the_file_that_it_names() {
     let mut told = Chronicle::new(&[("a", BASE)]);
-    told.prompt("s").wait(300).call("s", "sh", ToolKind::Execute).call("s", "c", ToolKind::Delete);
+    told.prompt("s").wait(300).call("s", "c", ToolKind::Delete);
     told.claim("s", "c", "a", ClaimBody::Location).wait(3).remove("a").wait(3);
-    told.done("s", "c").done("s", "sh").look(Why::WindowClosed).end("s");
+    told.done("s", "c").look(Why::WindowClosed).end("s");
     assert_eq!(credits(&mut told), [(Grade::Verified, vec!["c".to_owned()])]);
 }
