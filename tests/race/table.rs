@@ -64,9 +64,9 @@ impl Table {
         (self.sum(|row, _, _| call(row)), self.sum(|row, verdict, _| call(row) && verdict == Verdict::Right))
     }
 
-    /// The same for calls that have said what they write where.
+    /// The same for calls that have told their text.
     pub(crate) fn of_claims(&self) -> (u64, u64) {
-        let rows = ["client write", "delete", "edit, fragment", "edit, new file", "edit, whole file"];
+        let rows = ["client write", "edit, fragment", "edit, new file", "edit, whole file"];
         let claims = |row: &str| rows.contains(&row);
         let right = |row: &str, verdict: Verdict, _| claims(row) && verdict == Verdict::Right;
         (self.sum(|row, _, _| claims(row)), self.sum(right))
