@@ -136,8 +136,8 @@ impl RootStore {
         let How { mtime, ctime, flags } = how;
         let (before, after) = (sides.before.map(|file| state_of(&file, &self.objects)), sides.after);
         let path = seen.job.path.clone();
-        // A file that gave way to something else of its name in the same look keeps the older "before".
-        let before = before.or_else(|| changes.get(&path).and_then(|change| change.before));
+        // What is read twice in one look keeps the older "before": the link before this one never saw the state between.
+        let before = changes.get(&path).map_or(before, |earlier| earlier.before);
         if before == after && flags.is_plain() {
             changes.remove(&path);
             return;

@@ -821,3 +821,24 @@ fn what_is_named_or_added_later_is_observed_where_nothing_is_watched_too() {
     let seen = told(&eye.look());
     assert_eq!(seen, ["~d/a.log ignored", "~d/b.log ignored"]);
 }
+
+#[test]
+fn what_is_read_twice_in_one_look_changed_since_the_link_before() {
+    let git = Git::init();
+    git.write("f", "one\n");
+    git.write("gone", "here\n");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    let base = *eye.store.table.file(&path("f")).unwrap();
+    let (mut changes, mut brought) = (BTreeMap::new(), Brought::default());
+    let (clock, proxy) = (|| WallNs(wall_now()), crate::base::ProxyId::new("test"));
+    let errand = Errand { why: Why::Listing, clock: &clock, proxy: &proxy, began: clock() };
+    for (text, fresh) in [("two, longer\n", "a\n"), ("three, longer still\n", "ab\n")] {
+        git.write("f", text);
+        git.write("new", fresh);
+        eye.store.walk_and_read(&errand, &mut changes, &mut brought).unwrap();
+    }
+    let before = |name: &str| changes[&path(name)].before.map(|state| state.blob);
+    assert_eq!(before("new"), None, "a file that came into being in this look was not there before it");
+    assert_eq!(before("f"), Some(base.blob), "the state between two readings is no link of the chain");
+}
