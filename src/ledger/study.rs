@@ -280,6 +280,11 @@ fn straightened(steps: &[Step]) -> Vec<Step> {
                     kept.truncate(back);
                     continue;
                 }
+                // What a revert took back, its undoing puts back: the steps that had led there lead there again.
+                None if state(steps, at) == step.after => {
+                    kept = straightened(&steps[..at]);
+                    continue;
+                }
                 None => Role::Review(stood(state(steps, at)).unwrap_or(0)),
             },
         };
