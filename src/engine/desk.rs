@@ -172,6 +172,16 @@ impl Engine {
         self.finish(id, Answer::Problem(problem));
     }
 
+    /// What was decided could not be written: an answer that waits for a last look must not say that it was done.
+    pub(super) fn unrecorded_answers(&mut self, session: &SessionKey, reason: &str) {
+        for job in self.jobs.values_mut().filter(|job| job.asked.session == *session) {
+            if let Stage::Settled(answer) = &mut job.stage {
+                let message = format!("it could not be recorded: {reason}");
+                **answer = Answer::Problem(Problem::new(ProblemKind::Internal, message));
+            }
+        }
+    }
+
     /// Starts a job whose roots have just been looked at.
     fn start_looked(&mut self, to: ReplyTo, session: SessionId, asked: Asked) -> AskId {
         let id = self.minter.mint_ask();

@@ -177,5 +177,8 @@ impl Engine {
     fn append_failed(&mut self, log: &Log, reason: &str) {
         *self.unrecorded.entry(log.clone()).or_default() += 1;
         self.say(Level::Warn, format!("recording is incomplete: {reason}"));
+        if let Log::Session(session) = log {
+            self.unrecorded_answers(session, reason);
+        }
     }
 }

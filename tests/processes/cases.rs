@@ -1,5 +1,6 @@
 //! Cases of the field that need real directories: first run, new directories, times of files, ignored data (C05, C13, C20, C21).
 
+#![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};

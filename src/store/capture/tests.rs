@@ -831,7 +831,7 @@ fn what_is_read_twice_in_one_look_changed_since_the_link_before() {
     eye.look();
     let base = *eye.store.table.file(&path("f")).unwrap();
     let (mut changes, mut brought) = (BTreeMap::new(), Brought::default());
-    let (clock, proxy) = (|| WallNs(wall_now()), crate::base::ProxyId::new("test"));
+    let (clock, proxy) = (|| WallNs(wall_now()), ProxyId::new("test"));
     let errand = Errand { why: Why::Listing, clock: &clock, proxy: &proxy, began: clock() };
     for (text, fresh) in [("two, longer\n", "a\n"), ("three, longer still\n", "ab\n")] {
         git.write("f", text);
