@@ -8,13 +8,13 @@
 //! ```
 
 use crate::acp::author::{self, Foreground};
-use crate::base::{AskId, CommandId, Leg, SessionId, SessionKey, WallNs, WindowId};
+use crate::base::{AskId, CommandId, Leg, SessionId, SessionKey, WindowId};
 use crate::engine::conversation::Sharpness;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Notice};
 use crate::ledger::{
-    Actor, Channel, Comment, CommentShape, CommentView, DecidedShape, Event, ListingShape, Log,
-    RevertOutcome, ReviewState, Who, Why,
+    Actor, Channel, CommentRow, CommentShape, DecidedShape, Event, ListingShape, Log, RevertOutcome,
+    ReviewState, Who, Why,
 };
 use crate::review::{
     self, Answer, Ask, Asked, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind, Selector,
@@ -22,6 +22,7 @@ use crate::review::{
 use crate::session::{Recording, Session};
 use bytes::Bytes;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// An ask that is being worked on.
 #[derive(Clone, Debug)]
@@ -287,8 +288,9 @@ impl Engine {
             Computed::Comment(mut comment) => {
                 comment.id = crate::base::CommentId::new(self.minter.mint("c"));
                 comment.author = job.asked.author();
-                let view = fresh_view(&comment, self.now.wall);
-                let shape = CommentShape::from_view(&view, &self.ledger);
+                let row =
+                    CommentRow { at: self.now.wall, comment: Arc::new(*comment.clone()), resolved: None };
+                let shape = CommentShape::from_comment(&row, &self.ledger);
                 self.record(Log::Session(key.clone()), Event::Commented(*comment), Durability::Synced);
                 self.publish(&key, "commented");
                 self.finish(id, Answer::Commented(shape));
@@ -375,22 +377,6 @@ impl Engine {
 
     pub(super) fn is_recorded(session: &Session) -> bool {
         matches!(session.recording, Recording::On(_))
-    }
-}
-
-/// Returns a comment as it is seen the moment it is made.
-fn fresh_view(comment: &Comment, at: WallNs) -> CommentView {
-    CommentView {
-        id: comment.id.clone(),
-        root: comment.root.clone(),
-        path: comment.path.clone(),
-        lines: Some(comment.lines),
-        made_on: comment.lines,
-        excerpt: comment.excerpt.clone(),
-        body: comment.body.clone(),
-        author: comment.author.clone(),
-        resolved: false,
-        at,
     }
 }
 
