@@ -5,7 +5,7 @@ use crate::base::{AskId, CallId, Leg, RootId, SessionId, SessionKey, TurnNo, Win
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::hold::{EndStage, Held, Hold};
 use crate::engine::{Action, Durability, Engine, Notice};
-use crate::ledger::{Bound, Closing, Event, Hi, Log, Purpose, Window};
+use crate::ledger::{Bound, Closing, Event, Hi, Log, Purpose, Why, Window};
 use crate::review;
 use crate::session::{EndedTurn, LiveTurn, Recording, Session};
 use crate::wire::{IdToken, splice};
@@ -220,10 +220,13 @@ impl Engine {
         let Some(session) = self.sessions.get(id) else { return };
         let turn = session.turns.current().and_then(|turn| turn.number);
         let open = self.background_windows(&session.key);
-        for (call, window) in &open {
-            if !going_on.contains(call) {
-                self.close_window(id, window, Hi::Reported);
-            }
+        let over: Vec<&WindowId> =
+            open.iter().filter(|(call, _)| !going_on.contains(call)).map(|(_, window)| window).collect();
+        for window in &over {
+            self.close_window(id, window, Hi::Reported);
+        }
+        if !over.is_empty() {
+            self.look(id, Why::WindowClosed, &[]);
         }
         let begun: BTreeSet<&Option<CallId>> =
             going_on.iter().filter(|call| !open.contains_key(call)).collect();

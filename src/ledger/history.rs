@@ -167,11 +167,9 @@ impl Scene<'_> {
             session,
             turn,
         });
-        let lingering = if suspects.is_empty() && turn.is_none() {
-            self.index.background_before(&moment)
-        } else {
-            Vec::new()
-        };
+        let over = suspects.iter().all(|suspect| suspect.ended_before(moment.earliest));
+        let lingering =
+            if over && turn.is_none() { self.index.background_before(&moment) } else { Vec::new() };
         Evidence {
             moved: self.moved(path, observation, change, &suspects),
             passed: passage.passed(&moment, &suspects),
