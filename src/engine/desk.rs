@@ -177,8 +177,7 @@ impl Engine {
     pub(super) fn unrecorded_answers(&mut self, session: &SessionKey, reason: &str) {
         for job in self.jobs.values_mut().filter(|job| job.asked.session == *session) {
             if let Stage::Settled(answer) = &mut job.stage {
-                let message = format!("it could not be recorded: {reason}");
-                **answer = Answer::Problem(Problem::new(ProblemKind::Internal, message));
+                **answer = (**answer).clone().unrecorded(reason);
             }
         }
     }

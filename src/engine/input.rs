@@ -91,10 +91,12 @@ pub enum Input {
         /// What.
         asked: Asked,
     },
-    /// An append failed; recording is incomplete from here on.
+    /// An append failed; recording is incomplete from here on. Comes before anything else that the same batch led to.
     AppendFailed {
         /// The session or root that is incomplete.
         log: crate::ledger::Log,
+        /// What could not be written.
+        record: Box<Record>,
         /// Why, for people.
         reason: String,
     },

@@ -19,6 +19,7 @@ mod roots;
 mod status;
 mod step;
 mod turn;
+mod unsure;
 
 pub use crate::base::Leg;
 pub use action::{Action, Durability, Level, Notice};

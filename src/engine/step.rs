@@ -5,6 +5,7 @@ use crate::base::{AskId, Leg, Minter, Patterns, ProxyId, SessionId, Tick, Window
 use crate::config::Config;
 use crate::engine::desk::Job;
 use crate::engine::hold::Holds;
+use crate::engine::unsure::Unsure;
 use crate::engine::{Action, Durability, Input, Level};
 use crate::ledger::{Event, Ledger, Log, Record};
 use crate::router::Pending;
@@ -53,6 +54,7 @@ pub struct Engine {
     pub(super) strippers: BTreeMap<SessionId, crate::review::Stripper>,
     pub(super) terminals: BTreeMap<(SessionId, String), WindowId>,
     pub(super) unrecorded: BTreeMap<Log, u32>,
+    unsure: Unsure,
     pub(super) failed_start: Option<(String, i32)>,
     pub(super) ending: bool,
 }
@@ -90,6 +92,7 @@ impl Engine {
             strippers: BTreeMap::new(),
             terminals: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
+            unsure: Unsure::default(),
             failed_start: None,
             ending: false,
             setup,
@@ -106,6 +109,9 @@ impl Engine {
     /// As [`Engine::step`], at the end of a list that its owner uses again and again.
     pub fn step_into(&mut self, now: Tick, input: Input, actions: &mut Vec<Action>) {
         self.now = now;
+        if !matches!(input, Input::AppendFailed { .. }) {
+            self.unsure.settle();
+        }
         match input {
             Input::FromEditor(line) => self.heard(Leg::Editor, line),
             Input::FromAgent(line) => self.heard(Leg::Agent, line),
@@ -123,7 +129,7 @@ impl Engine {
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),
             Input::Asked { ask, asked } => self.asked(ask, asked),
-            Input::AppendFailed { log, reason } => self.append_failed(&log, &reason),
+            Input::AppendFailed { log, record, reason } => self.append_failed(&log, &record, &reason),
             Input::Woken => {}
             Input::Signal(name) => self.say(Level::Info, format!("received {name}")),
         }
@@ -170,14 +176,16 @@ impl Engine {
     /// Folds an event into the ledger and appends it: the fold and the journal see the same record.
     pub(super) fn record(&mut self, log: Log, event: Event, durability: Durability) {
         let record = Record { at: self.now.wall, event };
+        self.unsure.note(&self.ledger, &log, &record);
         self.ledger.apply(&log, &record);
         self.out.push(Action::Append { log, record, durability });
     }
 
-    fn append_failed(&mut self, log: &Log, reason: &str) {
+    fn append_failed(&mut self, log: &Log, record: &Record, reason: &str) {
         *self.unrecorded.entry(log.clone()).or_default() += 1;
         self.say(Level::Warn, format!("recording is incomplete: {reason}"));
         if let Log::Session(session) = log {
+            self.unsure.take_back(&mut self.ledger, session, record);
             self.unrecorded_answers(session, reason);
         }
     }

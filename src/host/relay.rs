@@ -271,7 +271,7 @@ impl Relay {
 
     fn act(&mut self, actions: &mut Vec<Action>) {
         let mut unsynced: Option<String> = None;
-        let mut failed = Vec::new();
+        let (mut unwritten, mut failed) = (Vec::new(), Vec::new());
         for action in actions.drain(..) {
             match action {
                 Action::Send { leg, bytes } => {
@@ -288,7 +288,7 @@ impl Relay {
                         if durability == Durability::Synced {
                             unsynced = Some(reason.clone());
                         }
-                        failed.push(Input::AppendFailed { log, reason });
+                        unwritten.push(Input::AppendFailed { log, record: Box::new(record), reason });
                     }
                 }
                 Action::Restore { ask, files } if unsynced.is_some() => {
@@ -317,21 +317,15 @@ impl Relay {
                 }
             }
         }
-        for input in failed {
+        for input in unwritten.into_iter().chain(failed) {
             self.step(input);
         }
     }
 
     fn reply(&mut self, ask: AskId, answer: Answer, unsynced: Option<&str>) {
-        let answer = match (answer, unsynced) {
-            (
-                Answer::Decided(_) | Answer::Rebased(_) | Answer::Resolved(_) | Answer::Commented(_),
-                Some(reason),
-            ) => {
-                let message = format!("it could not be recorded: {reason}");
-                Answer::Problem(Problem::new(ProblemKind::Internal, message))
-            }
-            (answer, _) => answer,
+        let answer = match unsynced {
+            Some(reason) => answer.unrecorded(reason),
+            None => answer,
         };
         if let Some(reply) = self.asks.remove(&ask) {
             let _ = reply.send(answer);

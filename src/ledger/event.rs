@@ -210,6 +210,20 @@ pub enum Event {
     },
 }
 
+impl Event {
+    /// Says whether this is a person's word, which nobody may be told was heard before it is on disk.
+    pub fn is_persons_word(&self) -> bool {
+        matches!(
+            self,
+            Self::Decided(_)
+                | Self::RejectPending { .. }
+                | Self::Rebased { .. }
+                | Self::Commented(_)
+                | Self::CommentResolved { .. }
+        )
+    }
+}
+
 /// First record of a root's chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RootHeader {

@@ -21,6 +21,19 @@ impl Ledger {
         }
     }
 
+    /// Returns a session's ledger as it stands; `None` when nothing is known of it.
+    pub fn snapshot(&self, key: &SessionKey) -> Option<Arc<SessionLedger>> {
+        self.sessions.get(key).cloned()
+    }
+
+    /// Puts a session's ledger back to an earlier snapshot: what was folded since could not be written.
+    pub fn put_back(&mut self, key: &SessionKey, snapshot: Option<Arc<SessionLedger>>) {
+        match snapshot {
+            Some(snapshot) => self.sessions.insert(key.clone(), snapshot),
+            None => self.sessions.remove(key),
+        };
+    }
+
     /// Takes in that replay of `log` had to skip a line, at this place of the log.
     pub fn skip(&mut self, log: &Log, skip: Skip) {
         match log {

@@ -178,6 +178,26 @@ pub enum Answer {
     Problem(Problem),
 }
 
+impl Answer {
+    /// Returns what is left to say when what this answer tells of could not be written: nothing decided is said to be done.
+    #[must_use]
+    pub fn unrecorded(self, reason: &str) -> Self {
+        match self {
+            Self::Decided(_) | Self::Rebased(_) | Self::Resolved(_) | Self::Commented(_) => {
+                let message = format!("it could not be recorded: {reason}");
+                Self::Problem(Problem::new(ProblemKind::Internal, message))
+            }
+            Self::Status(_)
+            | Self::Listing(_)
+            | Self::Shown(_)
+            | Self::Note(_)
+            | Self::Diff(_)
+            | Self::Blame(_)
+            | Self::Problem(_) => self,
+        }
+    }
+}
+
 /// What the host computes for the engine from a snapshot of the ledger and the contents it names.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "one is made per ask, and moved a few times")]

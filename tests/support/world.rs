@@ -32,6 +32,10 @@ pub(crate) struct World {
     pub(crate) exit: Option<i32>,
     pub(crate) stops_agent: bool,
     pub(crate) unrecorded: Option<String>,
+    /// Logs that lack a fact which the engine goes on with.
+    pub(crate) incomplete: BTreeSet<Log>,
+    /// Why the next synced record of a session cannot be written.
+    pub(crate) unwritable: Option<String>,
     /// Why the next revert fails.
     pub(crate) refusing: Option<String>,
     /// What a person writes just before the next revert.
@@ -79,6 +83,8 @@ impl World {
             exit: None,
             stops_agent: false,
             unrecorded: None,
+            incomplete: BTreeSet::new(),
+            unwritable: None,
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
@@ -99,10 +105,20 @@ impl World {
         while let Some(input) = inputs.pop_front() {
             self.note(format!("> {}", told_input(&input)));
             let actions = self.engine.step(self.now, input);
+            let (mut unwritten, mut follow) = (Vec::new(), Vec::new());
             for action in actions {
                 self.note(format!("    {}", told_action(&action)));
-                inputs.extend(self.perform(action));
+                match (action, unwritten.last()) {
+                    (Action::Append { log, record, durability }, _) => {
+                        unwritten.extend(self.append(log, record, durability));
+                    }
+                    (Action::Reply { ask, answer }, Some(Input::AppendFailed { reason, .. })) => {
+                        self.replies.push_back((ask, answer.unrecorded(reason)));
+                    }
+                    (action, _) => follow.extend(self.perform(action)),
+                }
             }
+            inputs.extend(unwritten.into_iter().chain(follow));
         }
     }
 
@@ -203,10 +219,6 @@ impl World {
                 self.heard(leg).push_back(Frame { order, bytes });
                 Vec::new()
             }
-            Action::Append { log, record, durability } => {
-                self.append(log, record, durability == Durability::Synced);
-                Vec::new()
-            }
             Action::OpenRoots { ask, session, directories } => {
                 vec![self.open_roots(ask, session, directories)]
             }
@@ -252,8 +264,18 @@ impl World {
         }
     }
 
-    fn append(&mut self, log: Log, record: Record, synced: bool) {
+    fn append(&mut self, log: Log, record: Record, durability: Durability) -> Option<Input> {
+        self.order += 1;
+        let synced = durability == Durability::Synced;
+        let refused = if matches!(log, Log::Session(_)) && synced { self.unwritable.take() } else { None };
+        if let Some(reason) = refused {
+            if !record.event.is_persons_word() {
+                self.incomplete.insert(log.clone());
+            }
+            return Some(Input::AppendFailed { log, record: Box::new(record), reason });
+        }
         self.journal.push(Entry { order: self.order, log, record, synced });
+        None
     }
 
     fn open_roots(&mut self, ask: AskId, session: SessionKey, directories: Vec<String>) -> Input {
@@ -285,7 +307,7 @@ impl World {
             if recorded && self.opened.insert(header.root.clone()) {
                 if self.records(&log).is_empty() {
                     let record = Record { at: self.now.wall, event: Event::RootOpened(header) };
-                    self.append(log.clone(), record, false);
+                    self.append(log.clone(), record, Durability::Written);
                 }
                 opened.history = self.records(&log);
             }
@@ -303,14 +325,22 @@ impl World {
         let at = WallNs(self.now.wall.0 - 1);
         if let Some(reason) = self.failing.take() {
             let gap = Gap { at, reason, why };
-            self.append(Log::Root(root.clone()), Record { at, event: Event::Gap(gap.clone()) }, false);
+            self.append(
+                Log::Root(root.clone()),
+                Record { at, event: Event::Gap(gap.clone()) },
+                Durability::Written,
+            );
             return Input::Observed { ask, root, foreign: Vec::new(), outcome: Err(gap) };
         }
         let (tree, changes) = self.tree.look(&root, at);
         let no = self.positions.get(&root).map_or(ObservationNo(0), |last| last.next());
         self.positions.insert(root.clone(), no);
         let seen = Observation::new(no, at, at, proxy(self.run), why, tree, None, changes);
-        self.append(Log::Root(root.clone()), Record { at, event: Event::Observed(seen.clone()) }, false);
+        self.append(
+            Log::Root(root.clone()),
+            Record { at, event: Event::Observed(seen.clone()) },
+            Durability::Written,
+        );
         Input::Observed { ask, root, foreign: Vec::new(), outcome: Ok(seen) }
     }
 
