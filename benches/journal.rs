@@ -7,7 +7,9 @@
 )]
 
 use hunkgate::base::{CallId, ProxyId, SessionKey, TurnNo, WallNs, WindowId};
-use hunkgate::ledger::{Bound, CallFacts, Closing, Event, Hi, Log, Purpose, Record, ToolKind, Window};
+use hunkgate::ledger::{
+    Bound, CallFacts, Closing, Event, Hi, Log, Purpose, Record, Redactor, ToolKind, Window,
+};
 use hunkgate::store::{Durability, Journal, read_journal};
 use std::time::Instant;
 
@@ -49,7 +51,7 @@ fn record(n: u32) -> Record {
             turn: Some(TurnNo(n / 50)),
             purpose: Purpose::Call(CallFacts {
                 call: CallId::new(format!("call_{n}")),
-                title: "Edit src/main.rs".to_owned(),
+                title: Redactor::new([0; 32]).redact("Edit src/main.rs"),
                 kind: ToolKind::Edit,
                 read_only: false,
             }),

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use hunkgate::base::{Leg, Patterns, ProxyId, Tick};
 use hunkgate::config::Config;
 use hunkgate::engine::{Action, Engine, Input, Setup};
+use hunkgate::ledger::Redactor;
 use hunkgate::wire::{Splitter, head};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -145,6 +146,9 @@ fn connected() -> Engine {
         program: "agent".into(),
         config: Config::default(),
         withheld: Patterns::default(),
+        redactor: Redactor::new([0; 32]),
+        home: None,
+        ours: Vec::new(),
         parent: None,
     });
     let editor = |text: &'static str| Input::FromEditor(Bytes::from_static(text.as_bytes()));

@@ -6,9 +6,10 @@
 use hunkgate::acp::{Dialect, read_wanted};
 use hunkgate::base::Patterns;
 use hunkgate::config::{Config, Decision, Mode, Written};
+use hunkgate::ledger::Redactor;
 use hunkgate::policy::{
-    Context, Effect, Evidence, Flat, Floor, Form, Ground, Kind, Layer, Level, Policy, Redactor, Subject,
-    Verdict, classify, judge, judge_command, normal,
+    Context, Effect, Evidence, Flat, Floor, Form, Ground, Kind, Layer, Level, Policy, Subject, Verdict,
+    classify, judge, judge_command, normal,
 };
 use hunkgate::wire::Raw;
 use proptest::prelude::*;

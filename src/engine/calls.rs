@@ -65,7 +65,7 @@ impl Engine {
 
     fn call_refined(&mut self, id: &SessionId, call: &CallId) {
         let Some(open) = self.sessions.get(id).and_then(|session| session.calls.get(call)) else { return };
-        let (window, facts) = (open.window.clone(), facts_of(open));
+        let (window, facts) = (open.window.clone(), self.facts_of(open));
         for root in self.roots_of(id) {
             let event = Event::WindowRefined { window: window.clone(), facts: facts.clone() };
             self.record(Log::Root(root), event, Durability::Written);
@@ -81,12 +81,21 @@ impl Engine {
             proxy: self.setup.proxy.clone(),
             session: session.key.clone(),
             turn: open.turn,
-            purpose: Purpose::Call(facts_of(open)),
+            purpose: Purpose::Call(self.facts_of(open)),
             opened: self.now.wall,
             lo,
             closed: None,
             parent: open.parent.clone(),
         })
+    }
+
+    fn facts_of(&self, call: &OpenCall) -> CallFacts {
+        CallFacts {
+            call: call.call.clone(),
+            title: self.setup.redactor.redact(&call.title),
+            kind: ToolKind::parse(&call.kind),
+            read_only: call.read_only,
+        }
     }
 
     /// Records the claims of a message that are new. Returns the paths they name.
@@ -144,11 +153,11 @@ impl Engine {
         if open.is_some_and(|call| call.read_only || ToolKind::parse(&call.kind).is_weak()) {
             return;
         }
-        let title = open.map(|call| call.title.clone()).unwrap_or_default();
+        let title = open.map(|call| self.setup.redactor.redact(&call.title)).unwrap_or_default();
         let event = Event::Noticed {
             topic: "outside".into(),
             path: path.strip_prefix('/').and_then(|beneath| RepoPath::new(beneath).ok()),
-            text: format!("{path} (named by {title:?}, call {})", update.call),
+            text: format!("{path} (named by {:?}, call {})", title.as_str(), update.call),
         };
         self.record(Log::Session(session.key.clone()), event, Durability::Written);
     }
@@ -271,15 +280,6 @@ impl Engine {
 /// A permission with its answer: session, request, call, and (title, options, milliseconds waited).
 pub(super) type AnsweredPermission<'a> =
     (Option<SessionId>, &'a IdToken, Option<CallId>, (String, Vec<PermissionOption>, u64));
-
-pub(super) fn facts_of(call: &OpenCall) -> CallFacts {
-    CallFacts {
-        call: call.call.clone(),
-        title: call.title.clone(),
-        kind: ToolKind::parse(&call.kind),
-        read_only: call.read_only,
-    }
-}
 
 fn body_of(session: &Session, root: &RootId, says: &Said) -> ClaimBody {
     let text = |text: &String| ClaimText::new(text.clone());

@@ -86,6 +86,8 @@ impl Engine {
 
     /// The agent could not be started: whoever asks hears why.
     pub(super) fn agent_not_started(&mut self, command: &str, reason: &str, code: i32) {
+        let command = self.setup.redactor.redact(command);
+        let command = command.as_str();
         self.failed_start =
             Some((format!("the agent command {command:?} could not be started: {reason}"), code));
         self.say(Level::Warn, format!("cannot start {command:?}: {reason}"));

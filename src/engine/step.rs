@@ -7,7 +7,7 @@ use crate::engine::desk::Job;
 use crate::engine::hold::Holds;
 use crate::engine::unsure::Unsure;
 use crate::engine::{Action, Durability, Input, Level};
-use crate::ledger::{Event, Ledger, Log, Record};
+use crate::ledger::{Event, Ledger, Log, Record, Redactor};
 use crate::router::Pending;
 use crate::session::Registry;
 use bytes::Bytes;
@@ -28,6 +28,12 @@ pub struct Setup {
     pub config: Config,
     /// File names whose content is neither kept nor shown.
     pub withheld: Patterns,
+    /// What replaces secrets before anything is stored, logged or shown.
+    pub redactor: Redactor,
+    /// The person's home, absolute.
+    pub home: Option<String>,
+    /// Our own directories and files: state, configuration.
+    pub ours: Vec<String>,
     /// The session that started this proxy's agent, from `HUNKGATE_PARENT`.
     pub parent: Option<String>,
 }

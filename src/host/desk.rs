@@ -78,11 +78,11 @@ fn offline(place: Place, (config, seed): (&Config, String), lease: Lease, asked:
     let (sender, events) = channel();
     let inbox = Inbox::new(sender);
     let (proxy, clock) = (place.proxy.clone(), place.clock);
+    let setup = setup("", config.clone(), (proxy, seed), Some(place.state.path()));
     let effects = match Effects::start(place, Some((asked.session.clone(), lease)), inbox.clone()) {
         Ok(effects) => effects,
         Err(error) => return internal(&error.to_string()),
     };
-    let setup = setup("", config.clone(), proxy, seed);
     let adopt = Input::Adopt { header: Box::new(header), directories };
     Offline { setup, events: (inbox, events), perform: Box::new(effects), clock }.answer(adopt, asked.clone())
 }

@@ -474,7 +474,7 @@ mod tests {
     use super::*;
     use crate::base::{Patterns, ProxyId, RepoPath, RootId, SessionKey, WallNs};
     use crate::config::Config;
-    use crate::ledger::{DecidedShape, Event as Fact, Ledger, Log, Method, Record};
+    use crate::ledger::{DecidedShape, Event as Fact, Ledger, Log, Method, Record, Redactor};
     use std::sync::{Mutex, PoisonError};
 
     /// Remembers what was done; the n-th append fails.
@@ -514,6 +514,9 @@ mod tests {
             program: "agent".into(),
             config: Config::default(),
             withheld: Patterns::default(),
+            redactor: Redactor::new([0; 32]),
+            home: None,
+            ours: Vec::new(),
             parent: None,
         };
         let parts = Parts {

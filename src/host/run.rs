@@ -17,10 +17,11 @@ use crate::host::signal;
 use crate::host::socket::{self, Socket};
 use crate::host::voice::{Voice, start_drain};
 use crate::host::wires::Wires;
+use crate::ledger::Redactor;
 use crate::review::Problem;
 use crate::router::Hop;
 use crate::store::{Settings, StateDir};
-use crate::surface::Launch;
+use crate::surface::{Launch, config_file};
 use crate::wire::Splitter;
 use anyhow::Context as _;
 use std::io;
@@ -91,7 +92,7 @@ fn relay(
         events: (inbox.clone(), events),
         pid: pid.clone(),
         perform,
-        setup: setup(&program.to_string_lossy(), config, proxy, seed),
+        setup: setup(&program.to_string_lossy(), config, (proxy, seed), launch.state.as_deref()),
         clock,
         voice: Some(voice.clone()),
         gauges: near.gauges.clone(),
@@ -246,8 +247,16 @@ fn withheld(config: &Config) -> Patterns {
     Patterns::default().and(config.withhold.iter().map(String::as_str))
 }
 
-/// Says who we are.
-pub(crate) fn setup(program: &str, config: Config, proxy: ProxyId, seed: String) -> Setup {
+/// Says who we are, and where what is ours lies.
+pub(crate) fn setup(
+    program: &str,
+    config: Config,
+    (proxy, seed): (ProxyId, String),
+    state: Option<&Path>,
+) -> Setup {
+    let env = |name: &str| std::env::var_os(name);
+    let settings = config_file(&env).and_then(|file| file.parent().map(Path::to_path_buf));
+    let text = |path: &Path| path.to_string_lossy().into_owned();
     Setup {
         proxy,
         pid: std::process::id(),
@@ -255,8 +264,22 @@ pub(crate) fn setup(program: &str, config: Config, proxy: ProxyId, seed: String)
         program: program.to_owned(),
         withheld: withheld(&config),
         config,
+        redactor: Redactor::new(secret(state)),
+        home: env("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).map(|home| text(&home)),
+        ours: state.into_iter().chain(settings.as_deref()).map(text).collect(),
         parent: std::env::var(child::PARENT).ok(),
     }
+}
+
+/// Reads the key of this installation's fingerprints. Without a place to keep one they hold for this process only.
+fn secret(state: Option<&Path>) -> [u8; 32] {
+    let kept = state.and_then(|top| StateDir::open(top).ok()?.secret().ok());
+    kept.unwrap_or_else(|| {
+        let mut drawn = [0; 32];
+        // Without chance the fingerprints are merely guessable.
+        let _ = getrandom::fill(&mut drawn);
+        drawn
+    })
 }
 
 fn draw_name() -> anyhow::Result<(ProxyId, String)> {

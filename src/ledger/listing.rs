@@ -86,7 +86,7 @@ pub(super) fn row(ledger: &Ledger, study: &Study<'_>, key: &CallKey) -> CallRow 
     CallRow {
         session_id: raw_id(ledger, &key.session),
         tool_call_id: key.call.clone(),
-        title: facts.map(|facts| facts.title.clone()).unwrap_or_default(),
+        title: facts.map(|facts| facts.title.to_string()).unwrap_or_default(),
         kind: facts.map_or(ToolKind::Other, |facts| facts.kind),
         turn: key.turn,
     }
@@ -260,7 +260,7 @@ fn title(ledger: &Ledger, decision: &Decision, key: &CallKey) -> (String, ToolKi
         | crate::ledger::Purpose::Review { .. }
         | crate::ledger::Purpose::Background { .. } => None,
     });
-    facts.next().map_or((String::new(), ToolKind::Other), |facts| (facts.title.clone(), facts.kind))
+    facts.next().map_or((String::new(), ToolKind::Other), |facts| (facts.title.to_string(), facts.kind))
 }
 
 /// Says what kind of entry a decision without lines was about.

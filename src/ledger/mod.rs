@@ -10,6 +10,8 @@
 //!    (`laws::decision_laws`).
 //! 4. A comment follows its lines or is outdated (`laws::decision_laws::a_comment_follows_its_lines_or_is_outdated`).
 //! 5. An empty [`Cache`] gives the same answers, and a kept one computes only what moved (`laws::cases`).
+//! 6. Redacting twice is redacting once, and only what was redacted is journaled of what an agent says it does
+//!    (`redact::tests::redacting_twice_is_redacting_once`).
 //!
 //! ```text
 //! suspect ─┐ who could have written, by time and path        explain: claims → stretches of a step
@@ -44,6 +46,7 @@ mod locate;
 mod mediated;
 mod moment;
 mod observation;
+mod redact;
 mod session;
 mod shape;
 mod shaping;
@@ -71,6 +74,7 @@ pub use kin::Kin;
 pub use listing::listing;
 pub use locate::{LocateError, Located, locate};
 pub use observation::{Change, Content, FileState, Flags, Gap, Mode, Observation, Why};
+pub use redact::{Redacted, Redactor};
 pub use session::{
     Base, CommentRow, NoteRow, NoteState, NoticeRow, PendingReject, PermissionRow, SessionLedger, TurnRow,
 };

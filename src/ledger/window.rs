@@ -1,7 +1,7 @@
 //! When which call could have written.
 
 use crate::base::{CallId, ProxyId, RepoPath, SessionKey, TurnNo, WallNs, WindowId};
-use crate::ledger::ClaimText;
+use crate::ledger::{ClaimText, Redacted};
 use serde::{Deserialize, Serialize};
 
 /// The time in which something we know of could have written beneath a root.
@@ -67,7 +67,7 @@ pub struct CallFacts {
     /// The agent's id for it.
     pub call: CallId,
     /// The agent's title, empty until one is known.
-    pub title: String,
+    pub title: Redacted,
     /// The agent's word for what it does; a hint, may be late or wrong.
     pub kind: ToolKind,
     /// Whether its content proves that it cannot write.

@@ -2,7 +2,7 @@
 //!
 //! **Words.** [`Subject`] with its [`Effect`]s and [`Evidence`]; [`Plan`], a shell text taken apart; [`classify`] and
 //! [`Classified`]; [`Floor`]; [`Policy`], the rules; [`judge`] and [`Verdict`]; [`Ground`] and [`Context`], the world as far as a
-//! judgement needs it; [`Redacted`] and [`Redactor`].
+//! judgement needs it.
 //!
 //! **Laws.**
 //! 1. Nothing is allowed that is not understood: every allowed command is in the corpus's grammar (`policy::the_corpus_is_judged_as_it_says`).
@@ -11,7 +11,6 @@
 //! 3. Prohibitions speak first: what allows never outvotes a floor, or a rule that asks or denies (`policy::prohibitions_speak_first`).
 //! 4. Display-only evidence is never allowed (`policy::what_only_a_title_says_is_never_allowed`).
 //! 5. Any text is read in bounded stack and time, and gets an answer (`policy::hostile_texts_are_asked_about`).
-//! 6. Redacting twice is redacting once (`redact::tests::redacting_twice_is_redacting_once`).
 //!
 //! **Uses.** `base`, `config`, `acp`, `session`, `ledger`.
 //!
@@ -27,7 +26,6 @@ mod git;
 mod place;
 mod plan;
 mod reach;
-mod redact;
 mod rules;
 mod shell;
 mod table;
@@ -39,7 +37,6 @@ pub use effect::{Effect, Evidence, Form, Subject};
 pub use floor::{Floor, Level, Met};
 pub use place::{Class, Context, Flat, Ground, Located, is_within, normal};
 pub use plan::{Assign, Beyond, Joint, Part, Plan, Redirect, Simple, Word};
-pub use redact::{Redacted, Redactor};
 pub use rules::{Policy, PolicyError, Tool};
 pub use shell::read;
 pub use verdict::{Layer, Reason, ReasonShape, Risk, Verdict, VerdictShape, judge, judge_command};

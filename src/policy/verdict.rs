@@ -4,9 +4,9 @@ use super::classify::{Classified, Kind, Part, classify};
 use super::effect::{Effect, Evidence, Form, Subject};
 use super::floor::Level;
 use super::place::{Class, Context, Located};
-use super::redact::{Redacted, Redactor};
 use super::rules::{Policy, Rule, Tool};
 use crate::config::{Decision, Mode};
+use crate::ledger::{Redacted, Redactor};
 use serde::Serialize;
 
 /// How many simple commands a verdict lists.

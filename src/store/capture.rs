@@ -8,7 +8,7 @@ use crate::store::contents::StoreBlobs;
 use crate::store::ignores::{Ignores, outside_rules};
 use crate::store::objects::{Objects, UserRepository};
 use crate::store::read::{Read, Reading, placeholder};
-use crate::store::state::open_private;
+use crate::store::state::{open_private, secret_in};
 use crate::store::table::Table;
 use crate::store::take::Seen;
 use crate::store::tracked::Tracked;
@@ -130,7 +130,7 @@ impl RootStore {
         let objects = Objects::open(&dir, borrowed_from(user.as_ref()))?;
         let mut store = Self {
             outside_rules: outside_rules(user.as_ref(), &root, settings),
-            secret: secret_of(&dir)?,
+            secret: secret_in(&dir)?,
             settings: settings.clone(),
             table: Table::empty(),
             watcher: watcher_for(&root.top, settings),
@@ -578,23 +578,6 @@ fn watcher_for(top: &Path, settings: &Settings) -> Option<Watcher> {
         return None;
     }
     Watcher::start().ok()
-}
-
-/// Reads (or draws) the secret of a root.
-fn secret_of(dir: &Path) -> Result<[u8; 32], StoreError> {
-    use std::io::{Read as _, Write as _};
-    let path = dir.join("key");
-    let mut file = open_private(&path)?;
-    file.lock().map_err(|error| StoreError::io("lock", &path, error))?;
-    let mut secret = [0; 32];
-    if file.read_exact(&mut secret).is_ok() {
-        return Ok(secret);
-    }
-    getrandom::fill(&mut secret).map_err(|error| StoreError::said("draw", &path, error.to_string()))?;
-    file.set_len(0).map_err(|error| StoreError::io("write", &path, error))?;
-    std::io::Seek::rewind(&mut file).map_err(|error| StoreError::io("write", &path, error))?;
-    file.write_all(&secret).map_err(|error| StoreError::io("write", &path, error))?;
-    Ok(secret)
 }
 
 /// Reads the clock that file times are made of.

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! STATE/ (0700)
+//! ├─ key              what keys fingerprints of secrets and of what is approved
 //! ├─ roots/ROOT/      chain.jsonl  chain.lock  observe.lock  key  store.git/ (bare)
 //! ├─ sessions/KEY/    ledger.jsonl  lease
 //! └─ run/             NAME.sock
@@ -86,6 +87,11 @@ impl StateDir {
     /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.top
+    }
+
+    /// Reads (or draws) the secret of this installation: the key of all fingerprints.
+    pub fn secret(&self) -> Result<[u8; 32], StoreError> {
+        secret_in(&self.top)
     }
 
     /// Returns the directory of a root.
@@ -221,6 +227,22 @@ pub(crate) fn open_private(path: &Path) -> Result<File, StoreError> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.open(path).map_err(|error| StoreError::io("open", path, error))
+}
+
+/// Reads (or draws) the secret that a directory keeps.
+pub(crate) fn secret_in(dir: &Path) -> Result<[u8; 32], StoreError> {
+    let path = dir.join("key");
+    let mut file = open_private(&path)?;
+    file.lock().map_err(|error| StoreError::io("lock", &path, error))?;
+    let mut secret = [0; 32];
+    if file.read_exact(&mut secret).is_ok() {
+        return Ok(secret);
+    }
+    getrandom::fill(&mut secret).map_err(|error| StoreError::said("draw", &path, error.to_string()))?;
+    file.set_len(0).map_err(|error| StoreError::io("write", &path, error))?;
+    file.rewind().map_err(|error| StoreError::io("write", &path, error))?;
+    file.write_all(&secret).map_err(|error| StoreError::io("write", &path, error))?;
+    Ok(secret)
 }
 
 fn probe_writable(top: &Path) -> Result<(), StoreError> {

@@ -3,9 +3,10 @@
 use super::places::PROJECT_FILE;
 use super::text::{self, Style};
 use crate::config::{Config, Mode, Written};
+use crate::ledger::Redactor;
 use crate::policy::{
-    Class, Context, Effect, Evidence, Floor, Form, Ground, Kind, Policy, Redactor, Subject, Verdict,
-    VerdictShape, judge,
+    Class, Context, Effect, Evidence, Floor, Form, Ground, Kind, Policy, Subject, Verdict, VerdictShape,
+    judge,
 };
 use crate::review::{Problem, ProblemKind};
 use serde_json::json;

@@ -9,8 +9,8 @@ use hunkgate::base::{
 use hunkgate::ledger::{
     Actor, Blobs, Bound, Cache, CallFacts, Change, Channel, Claim, ClaimBody, ClaimText, Closing, Command,
     Content, Decision, Event, FileState, Flags, Hi, Hunk, Ledger, Listing, Log, Mode, Observation, Purpose,
-    Record, ReviewState, RootHeader, RootKind, SessionHeader, Source, ToolKind, Verb, Who, Why, Window,
-    fingerprint, listing,
+    Record, Redactor, ReviewState, RootHeader, RootKind, SessionHeader, Source, ToolKind, Verb, Who, Why,
+    Window, fingerprint, listing,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -188,7 +188,12 @@ impl Chronicle {
     }
 
     pub(crate) fn call_as(&mut self, session: &str, call: &str, kind: ToolKind, lo: Bound) -> &mut Self {
-        let facts = CallFacts { call: CallId::new(call), title: call.to_owned(), kind, read_only: false };
+        let facts = CallFacts {
+            call: CallId::new(call),
+            title: Redactor::new([0; 32]).redact(call),
+            kind,
+            read_only: false,
+        };
         self.open(session, call, Purpose::Call(facts), lo)
     }
 
@@ -196,7 +201,7 @@ impl Chronicle {
     pub(crate) fn call_in(&mut self, session: &str, call: &str, parent: &str) -> &mut Self {
         let facts = CallFacts {
             call: CallId::new(call),
-            title: call.to_owned(),
+            title: Redactor::new([0; 32]).redact(call),
             kind: ToolKind::Other,
             read_only: false,
         };

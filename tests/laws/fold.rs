@@ -7,8 +7,8 @@ use hunkgate::base::{
 use hunkgate::ledger::{
     Actor, Bound, CallFacts, Channel, Claim, ClaimBody, Closing, Command, Comment, Content, Decision, Event,
     FileState, Gap, Hi, Ledger, LineRange, Log, Loss, Mode, NoteState, Observation, Purpose, Record,
-    RevertIntent, ReviewState, RootHeader, RootKind, SessionHeader, SessionLedger, Skip, Source, ToolKind,
-    Verb, Why, Window, loss_of,
+    Redacted, RevertIntent, ReviewState, RootHeader, RootKind, SessionHeader, SessionLedger, Skip, Source,
+    ToolKind, Verb, Why, Window, loss_of,
 };
 use hunkgate::review::pending;
 use proptest::prelude::*;
@@ -63,8 +63,12 @@ fn rebased(position: u64) -> Event {
 }
 
 fn window(id: &str, proxy: &str) -> Window {
-    let call =
-        CallFacts { call: CallId::new(id), title: String::new(), kind: ToolKind::Edit, read_only: false };
+    let call = CallFacts {
+        call: CallId::new(id),
+        title: Redacted::default(),
+        kind: ToolKind::Edit,
+        read_only: false,
+    };
     Window {
         id: WindowId::new(id),
         proxy: ProxyId::new(proxy),

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use hunkgate::base::{Leg, Patterns, ProxyId, Tick};
 use hunkgate::config::Config;
 use hunkgate::engine::{Action, Engine, Input, Setup};
+use hunkgate::ledger::Redactor;
 use hunkgate::wire::{Piece, Splitter, head};
 use proptest::prelude::*;
 
@@ -67,6 +68,9 @@ fn speaking() -> Engine {
         program: "agent".into(),
         config: Config::default(),
         withheld: Patterns::default(),
+        redactor: Redactor::new([0; 32]),
+        home: None,
+        ours: Vec::new(),
         parent: None,
     });
     let asks = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;

@@ -6,9 +6,9 @@ use hunkgate::base::{
 };
 use hunkgate::ledger::{
     Actor, Blobs, Bound, Cache, CallFacts, Change, Channel, Closing, Content, Event, FilePlan, FileState,
-    Flags, Hi, HunkShape, Ledger, ListingShape, Log, Mode, Observation, Purpose, Record, RevertFile,
-    RevertIntent, RevertOutcome, RevertResult, ReviewState, RootHeader, RootKind, SessionHeader, ToolKind,
-    Wanted, Why, Window,
+    Flags, Hi, HunkShape, Ledger, ListingShape, Log, Mode, Observation, Purpose, Record, Redactor,
+    RevertFile, RevertIntent, RevertOutcome, RevertResult, ReviewState, RootHeader, RootKind, SessionHeader,
+    ToolKind, Wanted, Why, Window,
 };
 use hunkgate::review::{
     Answer, Ask, Computed, Decide, DecideVerb, Plan, Problem, Selector, apply_edits, compute, pending,
@@ -116,7 +116,7 @@ impl World {
         }
         let facts = CallFacts {
             call: CallId::new(id),
-            title: format!("call {id}"),
+            title: Redactor::new([0; 32]).redact(&format!("call {id}")),
             kind: ToolKind::Execute,
             read_only: false,
         };
@@ -134,7 +134,7 @@ impl World {
             self.turn();
         }
         for id in ids {
-            let (call, title) = (CallId::new(id), format!("call {id}"));
+            let (call, title) = (CallId::new(id), Redactor::new([0; 32]).redact(&format!("call {id}")));
             self.open(
                 id,
                 Purpose::Call(CallFacts { call, title, kind: ToolKind::Execute, read_only: false }),

@@ -6,8 +6,8 @@ use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, Sessi
 use hunkgate::config::Config;
 use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup};
 use hunkgate::ledger::{
-    Cache, Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, RevertFile, RevertOutcome,
-    RevertResult, Wanted, Why,
+    Cache, Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, Redactor, RevertFile,
+    RevertOutcome, RevertResult, Wanted, Why,
 };
 use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -410,6 +410,9 @@ fn setup(run: u32, config: Config) -> Setup {
         program: "agent".to_owned(),
         config,
         withheld: hunkgate::base::Patterns::default(),
+        redactor: Redactor::new([7; 32]),
+        home: Some("/home/person".to_owned()),
+        ours: vec!["/home/person/.local/state/hunkgate".to_owned()],
         parent: None,
     }
 }

@@ -103,7 +103,12 @@ fn root_line(event: &Event) -> String {
         Event::Gap(gap) => format!("could not observe: {}", gap.reason),
         Event::WindowOpened(window) => format!("{} opens{}", purpose(window), turn(window.turn)),
         Event::WindowRefined { facts, .. } => {
-            format!("call {} is \"{}\" ({})", facts.call, brief(&facts.title, 60), facts.kind.as_str())
+            format!(
+                "call {} is \"{}\" ({})",
+                facts.call,
+                brief(facts.title.as_str(), 60),
+                facts.kind.as_str()
+            )
         }
         Event::WindowClosed { window, closing } => format!("window {window} closes ({})", word(&closing.hi)),
         Event::Claimed(claim) => claimed(claim),
@@ -201,7 +206,7 @@ fn purpose(window: &Window) -> String {
     match &window.purpose {
         Purpose::Turn => "turn".to_owned(),
         Purpose::Call(facts) => {
-            format!("call {} \"{}\" ({})", facts.call, brief(&facts.title, 60), facts.kind.as_str())
+            format!("call {} \"{}\" ({})", facts.call, brief(facts.title.as_str(), 60), facts.kind.as_str())
         }
         Purpose::FsWrite { path, .. } => format!("fs/write_text_file {path}"),
         Purpose::Terminal { .. } => "terminal".to_owned(),
