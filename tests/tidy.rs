@@ -262,8 +262,10 @@ fn group_heads(group: &str) -> Vec<String> {
 fn foreigners(map: &Map, file: &str, source: &str) -> Vec<String> {
     let code = code(before_tests(source));
     let place = file.trim_start_matches("src/").trim_end_matches(".rs");
+    let beneath =
+        |allowed: &String| place.strip_prefix(allowed.as_str()).is_some_and(|rest| rest.starts_with('/'));
     let may = |places: &BTreeSet<String>| {
-        places.iter().any(|allowed| place == allowed || room(file) == Some(allowed))
+        places.iter().any(|allowed| place == allowed || beneath(allowed) || room(file) == Some(allowed))
     };
     let wrong = map.foreign.iter().filter(|(name, places)| !may(places) && names_crate(&code, name));
     wrong.map(|(name, _)| format!("{file}: {name} does not belong here")).collect()
