@@ -7,6 +7,8 @@ mod cases;
 mod chain;
 #[path = "processes/demo.rs"]
 mod demo;
+#[path = "processes/durability.rs"]
+mod durability;
 #[path = "processes/ends.rs"]
 mod ends;
 #[cfg(target_os = "linux")]
@@ -20,3 +22,7 @@ mod proxy;
 mod recording;
 #[path = "processes/relay.rs"]
 mod relay;
+#[path = "processes/repositories.rs"]
+mod repositories;
+#[path = "processes/scratch.rs"]
+mod scratch;
