@@ -12,7 +12,7 @@ use hunkgate::ledger::{Log, Record, SessionRowShape};
 use hunkgate::review::{Answer, Ask, Problem, ProblemKind, Selector};
 use hunkgate::surface::text::{self, Style};
 use hunkgate::surface::{
-    Cursor, Editor, LogLine, Port, Request, Terminal, Todo, What, carry_out, command, parse, setup,
+    By, Cursor, Editor, LogLine, Port, Request, Terminal, Todo, What, carry_out, command, parse, setup,
 };
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -62,6 +62,12 @@ fn answers_read_as_they_did() {
     for (name, answer) in corpus() {
         snapshot(&format!("answer_{name}"), &text::answer(&style, &answer));
     }
+}
+
+#[test]
+fn a_listing_by_call_reads_as_it_did() {
+    let Answer::Listing(listing) = &corpus()[0].1 else { panic!("the first is a listing") };
+    snapshot("by_call", &text::by_call(&Style::plain(TimeZone::UTC), listing));
 }
 
 #[test]
@@ -138,7 +144,7 @@ fn hunks_tells_by_its_exit_code_only_when_asked_to() {
         let hunks = [text_hunk("1", "a.rs", state)];
         Answer::Listing(serde_json::from_value(json!({ "session_id": "s1", "hunks": hunks })).unwrap())
     };
-    let hunks = |exit_code| request(What::Hunks { paths: Vec::new(), exit_code }, false);
+    let hunks = |exit_code| request(What::Hunks { paths: Vec::new(), exit_code, by: By::File }, false);
     assert_eq!(told(&hunks(true), listing("unreviewed")).2, 1);
     assert_eq!(told(&hunks(true), listing("accepted")).2, 0);
     assert_eq!(told(&hunks(false), listing("unreviewed")).2, 0);
@@ -441,6 +447,9 @@ fn entry_hunk(digit: &str, path: &str, entry: Value, grade: &str) -> Value {
 fn rich_listing() -> Value {
     let mut mixed = text_hunk("2", "src/a.rs", "accepted");
     mixed["mixed"] = json!(true);
+    let run = |start: u32, calls: Value, grade: &str| json!({ "side": "after", "start": start, "end": start + 1, "calls": calls, "grade": grade });
+    let ours = json!([{ "session_id": "s1", "turn": 1, "tool_call_id": "toolu_01" }]);
+    mixed["author_lines"] = json!([run(9, ours, "verified"), run(10, json!([]), "external")]);
     mixed["before_content"] = json!("");
     mixed["base_range"] = json!({ "start": 9, "end": 9 });
     let mut contested = text_hunk("3", "src/b.rs", "unreviewed");

@@ -106,6 +106,10 @@ impl Blobs for AllBlobs {
         self.0.iter().find_map(|store| store.entry(tree, path))
     }
 
+    fn holds(&self, tree: TreeId, path: &crate::base::RepoPath) -> bool {
+        self.0.iter().any(|store| store.holds(tree, path))
+    }
+
     fn committed(&self, head: &str, path: &crate::base::RepoPath) -> Option<crate::base::BlobId> {
         self.0.iter().find_map(|store| store.committed(head, path))
     }

@@ -15,6 +15,11 @@ pub trait Blobs {
         None
     }
 
+    /// Says whether `tree` holds anything at `path`: a file, or a directory with what is beneath it.
+    fn holds(&self, tree: TreeId, path: &RepoPath) -> bool {
+        self.entry(tree, path).is_some()
+    }
+
     /// Returns the blob that the commit `head` (hex) holds at `path`: for the label `vcs`.
     fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
         let _ = (head, path);

@@ -39,8 +39,10 @@ pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: 
         let comments = own.comments().iter().filter(|row| row.comment.root == root);
         listing.comments.extend(comments.map(|row| comment(row, study.as_ref(), blobs)));
     }
+    let taken_back = taken_back(own);
+    let nothing_left = |key: &CallKey| !present.contains(key) && !taken_back.contains(key);
     listing.superseded =
-        credited.into_iter().filter(|(key, _)| !present.contains(key)).map(|(_, row)| row).collect();
+        credited.into_iter().filter(|(key, _)| nothing_left(key)).map(|(_, row)| row).collect();
     listing.hunks.extend(outside(own));
     decide(own, &mut listing.hunks, blobs);
     listing.hunks = summarise(listing.hunks);
@@ -54,6 +56,13 @@ pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: 
         .map(|row| (row.command.clone(), row.hunks.iter().map(|(hunk, _)| hunk.clone()).collect()))
         .collect();
     listing
+}
+
+/// Returns the calls of what is rejected: a person took their lines back, and no other call replaced them.
+fn taken_back(own: &SessionLedger) -> BTreeSet<CallKey> {
+    let decisions = own.decisions().all_in_force().map(|(_, decision)| decision);
+    let rejected = decisions.filter(|decision| decision.state == ReviewState::Rejected);
+    rejected.flat_map(|decision| decision.calls.iter().cloned()).collect()
 }
 
 fn order(hunk: &Hunk) -> (&str, &RepoPath, u32, u32, u8) {

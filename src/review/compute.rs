@@ -92,6 +92,13 @@ impl Desk<'_> {
         let asked = paths.iter().map(|path| Beneath::new(self.ledger, self.session, path));
         let asked: Vec<Beneath> = asked.collect::<Result<_, _>>()?;
         let mut listing = listing.clone();
+        for (path, text) in asked.iter().zip(paths) {
+            let listed = listing.hunks.iter().any(|hunk| path.holds_hunk(hunk));
+            if !listed && !path.is_known(self.ledger, self.blobs) {
+                let problem = Problem::new(ProblemKind::User, format!("no such path is tracked: `{text}`"));
+                return Err(problem.hint("`hunkgate hunks` lists everything that changed"));
+            }
+        }
         listing.hunks.retain(|hunk| asked.iter().any(|path| path.holds_hunk(hunk)));
         listing.comments.retain(|view| asked.iter().any(|path| path.holds(&view.root, &view.path)));
         Ok(ListingShape::from_listing(&listing, self.ledger))

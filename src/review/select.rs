@@ -1,7 +1,9 @@
 //! Which items of a listing a selector means.
 
 use crate::base::{RepoPath, RootId, SessionKey};
-use crate::ledger::{Grade, Hunk, Ledger, Listing, Located, ReviewState, locate, path_text};
+use crate::ledger::{
+    Blobs, Grade, Hunk, Ledger, Listing, Located, ReviewState, SessionLedger, locate, path_text,
+};
 use crate::review::{Problem, ProblemKind, Selector};
 
 /// What a selector means in one listing.
@@ -40,6 +42,7 @@ pub(super) fn covered<'a>(scope: Scope<'a>, selector: &Selector) -> Result<Vec<&
             let call = call_named(scope.listing, id)?;
             Ok(hunks.filter(|hunk| carries(hunk, &call)).collect())
         }
+        Selector::Turn(turn) if !has_turn(scope, *turn) => Err(no_such_turn(scope, *turn)),
         Selector::Turn(turn) => Ok(hunks.filter(|hunk| is_of_turn(scope.listing, hunk, *turn)).collect()),
         Selector::All => Ok(hunks.collect()),
     }
@@ -93,6 +96,15 @@ impl Beneath {
     /// Says whether `path` of `root` is what is meant, or lies beneath it.
     pub(super) fn holds(&self, root: &RootId, path: &RepoPath) -> bool {
         self.place.holds(root, path) || (!path.is_utf8() && path.to_string() == self.text)
+    }
+
+    /// Says whether there is such a path: it stands in the last look, or something at it or beneath it changed before.
+    pub(super) fn is_known(&self, ledger: &Ledger, blobs: &dyn Blobs) -> bool {
+        let Some(path) = &self.place.path else { return true };
+        let Some(chain) = ledger.chain(&self.place.root) else { return false };
+        let mut changes = chain.observations().iter().flat_map(|look| &look.changes);
+        chain.last().is_some_and(|last| blobs.holds(last.tree, path))
+            || changes.any(|change| self.place.holds(&self.place.root, &change.path))
     }
 
     /// Says whether a hunk's path, or where it was renamed from, is what is meant.
@@ -151,6 +163,20 @@ fn call_named(listing: &Listing, id: &str) -> Result<String, Problem> {
 
 fn carries(hunk: &Hunk, call: &str) -> bool {
     hunk.calls.iter().any(|row| row.tool_call_id.as_str() == call)
+}
+
+fn has_turn(scope: Scope<'_>, turn: u32) -> bool {
+    let turns = scope.ledger.session(scope.session).map(SessionLedger::turns).unwrap_or_default();
+    turns.iter().any(|row| row.turn.0 == turn)
+}
+
+fn no_such_turn(scope: Scope<'_>, turn: u32) -> Problem {
+    let turns = scope.ledger.session(scope.session).map(SessionLedger::turns).unwrap_or_default();
+    let hint = match turns.iter().map(|row| row.turn.0).max() {
+        None => "the session has had no turn yet".to_owned(),
+        Some(last) => format!("its last turn is {last}"),
+    };
+    Problem::new(ProblemKind::User, format!("the session has no turn {turn}")).hint(hint)
 }
 
 /// Says whether a hunk is of a turn: by the calls of the session itself, else by the turn it fell into.

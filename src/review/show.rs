@@ -99,7 +99,11 @@ pub(super) fn explanation(hunk: &Hunk) -> String {
 
 fn external(hunk: &Hunk) -> String {
     match hunk.sessions.first() {
-        Some(other) => format!("written by session {} of {}", other.session_id, other.agent),
+        Some(other) => {
+            let call =
+                other.tool_call_id.as_ref().map(|call| format!("call `{call}` of ")).unwrap_or_default();
+            format!("written by {call}session {} of {}", other.session_id, other.agent)
+        }
         None => "written while no call was open: by a person or another program".to_owned(),
     }
 }

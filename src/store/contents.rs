@@ -60,6 +60,10 @@ impl Blobs for StoreBlobs {
         })
     }
 
+    fn holds(&self, tree: TreeId, path: &RepoPath) -> bool {
+        self.with(|opened| opened.find(tree, path)).is_some()
+    }
+
     fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
         self.with(|opened| {
             let tree = opened.tree_of(head)?;

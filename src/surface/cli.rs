@@ -90,6 +90,8 @@ pub enum What {
         paths: Vec<String>,
         /// Tell by the exit code.
         exit_code: bool,
+        /// How the text is ordered.
+        by: By,
     },
     /// Take a new base, once a person agreed.
     Rebase {
@@ -298,6 +300,16 @@ enum SessionsCommand {
     },
 }
 
+/// How a listing is ordered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// File by file.
+    #[default]
+    File,
+    /// Call by call: what several made stands beneath each.
+    Call,
+}
+
 #[derive(Args)]
 struct HunksArgs {
     #[command(flatten)]
@@ -305,6 +317,9 @@ struct HunksArgs {
     /// Exit with 1 when something is unreviewed
     #[arg(long)]
     exit_code: bool,
+    /// Order the text by file or by tool call
+    #[arg(long, value_name = "ORDER", value_enum, default_value_t = By::File)]
+    by: By,
     /// Only these files and directories
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
@@ -526,7 +541,7 @@ impl Command {
             Self::Sessions(args) => Todo::Ask(args.request()),
             Self::Status(reading) => reading.plain(Ask::Status),
             Self::Hunks(args) => {
-                args.reading.ask(What::Hunks { paths: args.paths, exit_code: args.exit_code })
+                args.reading.ask(What::Hunks { paths: args.paths, exit_code: args.exit_code, by: args.by })
             }
             Self::Show(args) => args.reading.plain(Ask::Show { id: args.id }),
             Self::Accept(args) => args.deciding.todo(DecideVerb::Accept, Insistence::default()),

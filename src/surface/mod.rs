@@ -25,7 +25,7 @@ mod setup;
 mod terminal;
 pub mod text;
 
-pub use cli::{Invocation, Request, Todo, What, Wrap, command, parse};
+pub use cli::{By, Invocation, Request, Todo, What, Wrap, command, parse};
 pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};

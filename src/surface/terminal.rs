@@ -1,7 +1,7 @@
 //! One request on the command line, from the choice of a session to the exit code.
 
 use super::base64;
-use super::cli::{Request, What};
+use super::cli::{By, Request, What};
 use super::port::{Cursor, LogLine, Port};
 use super::text::{self, LogText, Style};
 use crate::ledger::{Event, HunkShape, ListingShape, SessionRowShape, SessionsShape};
@@ -82,15 +82,25 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
     let line = Line { row, port, json: request.json };
     match &request.what {
-        What::Log { follow: false } => line.log(&mut Reader::default(), terminal).map(|()| 0),
+        What::Log { follow: false } => {
+            line.log(&mut Reader::default(), terminal)?;
+            line.log_superseded(terminal).map(|()| 0)
+        }
         What::Log { follow: true } => line.follow(terminal),
         What::Watch => line.watch(terminal),
         What::Rebase { root, agreed } => line.rebase(root.as_deref(), *agreed, terminal),
-        What::Hunks { paths, exit_code } => {
+        What::Hunks { paths, exit_code, by } => {
             let paths = paths.iter().map(|path| located(path, row, &terminal.cwd)).collect();
             let answer = port.ask(&row.key, Ask::Hunks { paths });
             let code = if *exit_code && owes(&answer) { 1 } else { 0 };
-            Ok(terminal.show(row, &answer, request.json)?.max(code))
+            let shown = match &answer {
+                Answer::Listing(listing) if *by == By::Call && !request.json => {
+                    terminal.print(false, &(), &text::by_call(&terminal.out_style, listing))?;
+                    0
+                }
+                answer => terminal.show(row, answer, request.json)?,
+            };
+            Ok(shown.max(code))
         }
         What::Plain(ask) => {
             let answer = port.ask(&row.key, placed(ask, row, &terminal.cwd));
@@ -161,6 +171,17 @@ impl Line<'_> {
     fn log(&self, reader: &mut Reader, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
         for line in self.port.log(&self.row.key, &mut reader.cursor)? {
             let text = if self.json { raw(&line) } else { reader.text.line(&terminal.out_style, &line) };
+            terminal.out.write_all(text.as_bytes())?;
+        }
+        Ok(terminal.out.flush()?)
+    }
+
+    /// Says beneath a journal which calls nothing is left of: no record says so, it follows from all of them.
+    fn log_superseded(&self, terminal: &mut Terminal<'_>) -> Result<(), Failure> {
+        if !self.json
+            && let Answer::Listing(listing) = self.port.ask(&self.row.key, Ask::Hunks { paths: Vec::new() })
+        {
+            let text = text::superseded(&terminal.out_style, &listing);
             terminal.out.write_all(text.as_bytes())?;
         }
         Ok(terminal.out.flush()?)

@@ -167,6 +167,11 @@ impl Blobs for Tree {
     fn entry(&self, tree: TreeId, path: &RepoPath) -> Option<FileState> {
         self.trees.get(&tree)?.get(path).copied()
     }
+
+    fn holds(&self, tree: TreeId, path: &RepoPath) -> bool {
+        let mut paths = self.trees.get(&tree).into_iter().flat_map(BTreeMap::keys);
+        paths.any(|held| held == path || held.is_beneath(path))
+    }
 }
 
 fn blob_id(bytes: &[u8]) -> BlobId {

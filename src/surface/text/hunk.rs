@@ -1,7 +1,7 @@
 //! One hunk or entry as a stretch of unified diff under a line that says whose it is.
 
 use super::style::{Style, Tone, brief, harmless};
-use crate::ledger::{CallRow, EntryShape, Grade, HunkShape, RangeShape, ReviewState};
+use crate::ledger::{AuthorLinesShape, CallRow, EntryShape, Grade, HunkShape, RangeShape, ReviewState, Side};
 
 /// How much of a hunk is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,9 @@ pub(super) enum Extent {
 
 /// Lines of one side that a listing shows of a hunk.
 const SHOWN_LINES: usize = 20;
+
+/// Runs of lines that are named of a mixed hunk.
+const NAMED_PARTS: usize = 12;
 
 /// Writes the line that names a hunk, and its diff beneath.
 pub(super) fn hunk(style: &Style, hunk: &HunkShape, id: &str, extent: Extent) -> String {
@@ -102,7 +105,7 @@ pub(super) fn call(row: &CallRow) -> String {
 fn remarks(hunk: &HunkShape) -> Vec<String> {
     let mut remarks = Vec::new();
     if hunk.mixed {
-        remarks.push("mixed: some of these lines are not the agent's".to_owned());
+        remarks.push(format!("mixed: some of these lines are not the agent's{}", parts(hunk)));
     }
     if !hunk.evidence.candidates.is_empty() {
         let names: Vec<_> = hunk.evidence.candidates.iter().map(call).collect();
@@ -117,6 +120,23 @@ fn remarks(hunk: &HunkShape) -> Vec<String> {
     }
     remarks.extend(hunk.locked.as_ref().map(|why| format!("cannot be rejected: {why}")));
     remarks
+}
+
+/// Names the author of each run of lines of a mixed hunk: what a reject can take out, and what it leaves.
+fn parts(hunk: &HunkShape) -> String {
+    let part = |run: &AuthorLinesShape| {
+        let sign = if run.side == Side::Before { '-' } else { '+' };
+        let last = run.end.saturating_sub(1);
+        let lines = if last > run.start { format!("{}–{last}", run.start) } else { run.start.to_string() };
+        let calls: Vec<_> = run.calls.iter().map(|call| harmless(call.tool_call_id.as_str())).collect();
+        let who = if calls.is_empty() { grade_words(run.grade).to_owned() } else { calls.join(" and ") };
+        format!("{sign}{lines} {who}")
+    };
+    let mut parts: Vec<_> = hunk.author_lines.iter().take(NAMED_PARTS).map(part).collect();
+    if hunk.author_lines.len() > NAMED_PARTS {
+        parts.push(format!("and {} more", hunk.author_lines.len() - NAMED_PARTS));
+    }
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
 fn body(style: &Style, hunk: &HunkShape, extent: Extent) -> String {

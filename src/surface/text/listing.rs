@@ -1,8 +1,10 @@
 //! The queue, file by file.
 
-use super::hunk::{Extent, hunk};
-use super::style::{Style, Tone, brief, count};
-use crate::ledger::{CommentShape, HunkShape, ListingShape, ReviewState, ShownShape};
+use super::hunk::{Extent, call, hunk};
+use super::style::{Style, Tone, brief, count, harmless};
+use crate::ledger::{
+    CallRow, CommentShape, HunkShape, ListingShape, ReviewState, ShownShape, SupersededShape,
+};
 
 /// The shortest prefix of an id that is shown.
 const ID_DIGITS: usize = 8;
@@ -21,15 +23,63 @@ pub(super) fn listing(style: &Style, listing: &ListingShape) -> String {
         let id = item.id.as_str();
         text += &hunk(style, item, id.get(..digits).unwrap_or(id), Extent::Beginning);
     }
-    for row in &listing.superseded {
-        let turn = row.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
-        let line = format!("superseded: {} ({}{turn})", brief(&row.title, 60), row.tool_call_id);
-        text += &format!("\n{}\n", style.tone(Tone::Faint, &line));
+    text + &beside(style, listing)
+}
+
+/// Writes a listing call by call: what several calls made stands beneath each of them, what none made at the end.
+pub fn by_call(style: &Style, listing: &ListingShape) -> String {
+    let mut text = format!("{}\n", style.tone(Tone::Title, &headline(listing)));
+    text += &damage(style, listing);
+    let digits = id_digits(&listing.hunks);
+    let mut calls: Vec<&CallRow> = listing.hunks.iter().flat_map(|item| &item.calls).collect();
+    calls.sort_by_key(|row| row.turn);
+    let mut groups: Vec<Option<&CallRow>> = Vec::new();
+    for row in calls {
+        if !groups.contains(&Some(row)) {
+            groups.push(Some(row));
+        }
+    }
+    groups.push(None);
+    for group in groups {
+        let is_of = |item: &&HunkShape| match group {
+            Some(row) => item.calls.contains(row),
+            None => item.calls.is_empty(),
+        };
+        let mut items = listing.hunks.iter().filter(is_of).peekable();
+        if items.peek().is_some() {
+            let title = group.map_or_else(|| "no call".to_owned(), call);
+            text += &format!("\n{}\n", style.tone(Tone::Title, &title));
+        }
+        for item in items {
+            let id = item.id.as_str();
+            text += &format!("  {}\n", name(item, listing));
+            text += &hunk(style, item, id.get(..digits).unwrap_or(id), Extent::Beginning);
+        }
+    }
+    text + &beside(style, listing)
+}
+
+/// Writes what stands beside the hunks of a listing.
+fn beside(style: &Style, listing: &ListingShape) -> String {
+    let mut text = String::new();
+    for line in superseded(style, listing).split_inclusive('\n') {
+        text += &format!("\n{line}");
     }
     for remark in listing.comments.iter().filter(|comment| !comment.resolved) {
         text += &format!("\n{}", comment(style, remark));
     }
     text
+}
+
+/// Writes a line for each call of which nothing is left.
+pub fn superseded(style: &Style, listing: &ListingShape) -> String {
+    let line = |row: &SupersededShape| {
+        let turn = row.turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+        let id = harmless(row.tool_call_id.as_str());
+        let line = format!("superseded: {} ({id}{turn})", brief(&row.title, 60));
+        format!("{}\n", style.tone(Tone::Faint, &line))
+    };
+    listing.superseded.iter().map(line).collect()
 }
 
 /// Writes one hunk with everything that is known of it.

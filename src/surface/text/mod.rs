@@ -23,6 +23,7 @@ mod status;
 mod style;
 
 pub use answer::{answer, problem};
+pub use listing::{by_call, superseded};
 pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;
