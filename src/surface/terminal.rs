@@ -93,13 +93,12 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
             let paths = paths.iter().map(|path| located(path, row, &terminal.cwd)).collect();
             let answer = port.ask(&row.key, Ask::Hunks { paths });
             let code = if *exit_code && owes(&answer) { 1 } else { 0 };
-            let shown = match &answer {
-                Answer::Listing(listing) if *by == By::Call && !request.json => {
-                    terminal.print(false, &(), &text::by_call(&terminal.out_style, listing))?;
-                    0
-                }
-                answer => terminal.show(row, answer, request.json)?,
-            };
+            if let (Answer::Listing(listing), By::Call, false) = (&answer, by, request.json) {
+                terminal.out.write_all(text::by_call(&terminal.out_style, listing).as_bytes())?;
+                terminal.out.flush()?;
+                return Ok(code);
+            }
+            let shown = terminal.show(row, &answer, request.json)?;
             Ok(shown.max(code))
         }
         What::Plain(ask) => {
