@@ -481,7 +481,7 @@ fn rich_listing() -> Value {
         "superseded": [{ "session_id": "s1", "tool_call_id": "toolu_00", "title": "Edit src/z.rs", "turn": 1 }],
         "comments": [comment(false)],
         "degraded": [{ "root": "/home/me/repo", "degraded": "base lost" }],
-        "integrity": { "skips": [{ "loss": "informational", "line": 7, "reason": "checksum does not match" }] },
+        "integrity": { "skips": [{ "record": { "kind": "informational" }, "line": 7, "reason": "checksum does not match" }] },
         "gate": null,
         "policy": { "mode": null, "configured": "pre_write", "effective": "post_turn", "enforced_on": [] },
     })

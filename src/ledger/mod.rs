@@ -81,8 +81,8 @@ pub use session::{
 pub use shape::{
     AuthorLinesShape, BlameLineShape, BlameShape, CallRefShape, CommentShape, DecidedShape, DegradedShape,
     EntryShape, EvidenceShape, GateShape, HistoryShape, HunkShape, IntegrityShape, ItemShape, ListingShape,
-    NameShape, ParentShape, PolicyShape, QueueShape, RangeShape, RootShape, SessionRowShape, SessionsShape,
-    ShownShape, StatusShape, SupersededShape,
+    LostShape, NameShape, ParentShape, PolicyShape, QueueShape, RangeShape, RootShape, SessionRowShape,
+    SessionsShape, ShownShape, SkipShape, StatusShape, SupersededShape,
 };
 pub use shaping::{last_line, path_text, readable};
 pub use study::Cache;

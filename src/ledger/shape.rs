@@ -1,7 +1,7 @@
 //! The documented JSON of every answer (ledger.md §10). Surfaces render from these and nothing else.
 
 use crate::base::{CallId, CommentId, Digest, HunkId, SessionId, SessionKey, TurnNo, WallNs};
-use crate::ledger::{CallRow, Grade, OtherSession, ReviewState, Side, Skip};
+use crate::ledger::{CallRow, Grade, OtherSession, ReviewState, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -219,7 +219,28 @@ pub struct DegradedShape {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IntegrityShape {
     /// What replay had to skip.
-    pub skips: Vec<Skip>,
+    pub skips: Vec<SkipShape>,
+}
+
+/// One line of a journal that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkipShape {
+    /// What was lost with it.
+    pub record: LostShape,
+    /// 1-based line of the journal.
+    pub line: u64,
+    /// Why.
+    pub reason: String,
+}
+
+/// What was lost with a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostShape {
+    /// `session`, `root` or `informational`.
+    pub kind: String,
+    /// The root's absolute path, for `root`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<String>,
 }
 
 /// `gate`.

@@ -4,8 +4,8 @@ use crate::base::{RepoPath, SessionId, SessionKey, base64_encode};
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
     CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
-    Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, RangeShape, RootRow,
-    SupersededShape, Who,
+    Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, Loss, LostShape,
+    RangeShape, RootRow, Skip, SkipShape, SupersededShape, Who,
 };
 use bstr::ByteSlice as _;
 
@@ -18,9 +18,26 @@ impl ListingShape {
             superseded: listing.superseded.iter().map(SupersededShape::from_row).collect(),
             comments: listing.comments.iter().map(|view| CommentShape::from_view(view, ledger)).collect(),
             degraded: listing.degraded.iter().map(DegradedShape::from_row).collect(),
-            integrity: IntegrityShape { skips: listing.skips.clone() },
+            integrity: IntegrityShape::from_skips(&listing.skips, ledger),
             ..Self::default()
         }
+    }
+}
+
+impl IntegrityShape {
+    /// Shapes what replay had to skip.
+    pub fn from_skips(skips: &[Skip], ledger: &Ledger) -> Self {
+        let lost = |kind: &str, root| LostShape { kind: kind.to_owned(), root };
+        let shape = |skip: &Skip| SkipShape {
+            record: match &skip.loss {
+                Loss::Session => lost("session", None),
+                Loss::Root(root) => lost("root", Some(ledger.root_path(root))),
+                Loss::Informational => lost("informational", None),
+            },
+            line: skip.line,
+            reason: skip.reason.clone(),
+        };
+        Self { skips: skips.iter().map(shape).collect() }
     }
 }
 
