@@ -10,6 +10,7 @@ use crate::engine::{Action, Durability, Input, Level};
 use crate::ledger::{Event, Ledger, Log, Record, Redactor};
 use crate::router::Pending;
 use crate::session::Registry;
+use crate::wire::IdToken;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -167,6 +168,12 @@ impl Engine {
             frames.extend(hold.behind.into_iter().map(|line| (hold.to, line)));
         }
         frames
+    }
+
+    /// Returns the requests of the editor that were forwarded and have no answer.
+    pub fn unanswered(&self) -> Vec<IdToken> {
+        let of_editor = self.pending.iter().filter(|(from, ..)| *from == Leg::Editor);
+        of_editor.map(|(_, id, _)| id.clone()).collect()
     }
 
     pub(super) fn send(&mut self, leg: Leg, bytes: Bytes) {

@@ -1,11 +1,13 @@
 //! The engine behind a fuse: a fault of ours costs the record, never the conversation.
 
+use crate::acp::author;
 use crate::base::{AskId, Leg, Tick};
 use crate::engine::{Action, Engine, Input, Level, Setup};
 use crate::ledger::Ledger;
 use crate::review::{Answer, Problem, ProblemKind};
-use crate::wire::{Head, head};
+use crate::wire::{Head, IdToken, head};
 use bytes::Bytes;
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is behind the fuse: an engine, or a test's.
@@ -16,6 +18,8 @@ pub(crate) trait Machine {
     fn deadline(&self) -> Option<Tick>;
     /// Gives every parked frame up.
     fn salvage(&mut self) -> Vec<(Leg, Bytes)>;
+    /// Returns the requests of the editor that nobody has answered.
+    fn unanswered(&self) -> Vec<IdToken>;
 }
 
 impl Machine for Engine {
@@ -30,18 +34,25 @@ impl Machine for Engine {
     fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
         Self::salvage(self)
     }
+
+    fn unanswered(&self) -> Vec<IdToken> {
+        Self::unanswered(self)
+    }
 }
 
 /// An engine for as long as it works; after its first panic, a pair of wires.
 ///
 /// ```text
 /// whole ──panic──▶ tripped: parked frames are let go, every later frame passes as it is,
-///                  answers to requests of ours are swallowed, asks are refused
+///                  answers to requests of ours are swallowed, asks are refused,
+///                  and what an agent that dies leaves unanswered is answered with an error
 /// ```
 #[derive(Debug)]
 pub(crate) struct Fused<M = Engine> {
     engine: M,
     tripped: bool,
+    /// After a trip: the editor's requests without an answer.
+    owed: BTreeSet<IdToken>,
     /// How the ids of our own requests begin, as a JSON token.
     ours: String,
 }
@@ -70,7 +81,7 @@ impl Fused {
 
 impl<M: Machine> Fused<M> {
     fn over(engine: M, seed: &str) -> Self {
-        Self { engine, tripped: false, ours: format!("\"hunkgate-{seed}-") }
+        Self { engine, tripped: false, owed: BTreeSet::new(), ours: format!("\"hunkgate-{seed}-") }
     }
 
     /// Lets the engine take an input in, or does what is left to do without one.
@@ -94,29 +105,54 @@ impl<M: Machine> Fused<M> {
     fn trip(&mut self, rescue: Rescue) -> Vec<Action> {
         self.tripped = true;
         let engine = &mut self.engine;
+        let unanswered = catch_unwind(AssertUnwindSafe(|| engine.unanswered())).unwrap_or_default();
+        self.owed.extend(unanswered);
         let salvaged = catch_unwind(AssertUnwindSafe(|| engine.salvage())).unwrap_or_default();
         let mut actions = vec![Action::Log {
             level: Level::Warn,
             text: "an internal error: from here on everything is forwarded and nothing is recorded".into(),
         }];
+        salvaged.iter().for_each(|(leg, bytes)| self.count(leg.other(), bytes));
         actions.extend(salvaged.into_iter().map(|(leg, bytes)| Action::Send { leg, bytes }));
         actions.extend(self.pass(rescue));
         actions
     }
 
-    fn pass(&self, rescue: Rescue) -> Vec<Action> {
+    fn pass(&mut self, rescue: Rescue) -> Vec<Action> {
         match rescue {
             Rescue::Line(Leg::Editor, line) if self.answers_us(&line) => Vec::new(),
-            Rescue::Line(from, bytes) => vec![Action::Send { leg: from.other(), bytes }],
+            Rescue::Line(from, bytes) => {
+                self.count(from, &bytes);
+                vec![Action::Send { leg: from.other(), bytes }]
+            }
             Rescue::Asked(ask) => {
                 let message = "this session is not recorded any more: an internal error";
                 let answer = Answer::Problem(Problem::new(ProblemKind::Internal, message));
                 vec![Action::Reply { ask, answer }]
             }
-            Rescue::Exited(code) => vec![Action::Exit { code }],
+            Rescue::Exited(code) => self.exited(code),
             Rescue::Closed => vec![Action::StopAgent],
             Rescue::Nothing => Vec::new(),
         }
+    }
+
+    fn count(&mut self, from: Leg, line: &[u8]) {
+        match (from, head(line)) {
+            (Leg::Editor, Head::Request { id, .. }) => _ = self.owed.insert(id.to_id()),
+            (Leg::Agent, Head::Response { id, .. }) => _ = self.owed.remove(&id.to_id()),
+            _ => {}
+        }
+    }
+
+    fn exited(&mut self, code: i32) -> Vec<Action> {
+        let (message, data) =
+            (format!("the agent exited with code {code}"), serde_json::json!({ "exitCode": code }));
+        let answer = |id| {
+            let bytes = author::error_answer(&id, -32603, &message, &data);
+            Action::Send { leg: Leg::Editor, bytes }
+        };
+        let owed = std::mem::take(&mut self.owed).into_iter().map(answer);
+        owed.chain([Action::Exit { code }]).collect()
     }
 
     fn answers_us(&self, line: &[u8]) -> bool {
@@ -169,6 +205,10 @@ mod tests {
         fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
             std::mem::take(&mut self.0)
         }
+
+        fn unanswered(&self) -> Vec<IdToken> {
+            Vec::new()
+        }
     }
 
     fn sent(actions: Vec<Action>) -> Vec<(Leg, Bytes)> {
@@ -214,5 +254,18 @@ mod tests {
         assert!(matches!(closed[..], [Action::StopAgent]));
         let exited = Input::AgentExited { code: 7, stderr_tail: String::new() };
         assert!(matches!(step(&mut fused, exited)[..], [Action::Exit { code: 7 }]));
+    }
+
+    #[test]
+    fn after_a_trip_an_agent_that_dies_leaves_no_request_unanswered() {
+        let (mut fused, _) = tripped();
+        step(&mut fused, Input::FromEditor("{\"id\":1,\"method\":\"a\"}\n".into()));
+        step(&mut fused, Input::FromEditor("{\"id\":\"two\",\"method\":\"a\"}\n".into()));
+        step(&mut fused, Input::FromAgent("{\"id\":1,\"result\":{}}\n".into()));
+        let exited = Input::AgentExited { code: 7, stderr_tail: String::new() };
+        let answers = sent(step(&mut fused, exited));
+        let [(Leg::Editor, answer)] = &answers[..] else { panic!("{answers:?}") };
+        let answer: serde_json::Value = serde_json::from_slice(answer).expect("an answer");
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&"two".into(), &(-32603).into()));
     }
 }
