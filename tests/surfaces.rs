@@ -101,6 +101,22 @@ fn what_an_agent_chose_never_drives_the_terminal() {
     assert!(!text.contains('\u{202e}'));
 }
 
+// C45: the listing says by how much a lock file changed; `show` opens it.
+#[test]
+fn a_folded_file_is_one_line_of_the_listing_and_whole_when_it_is_shown() {
+    let mut hunk = text_hunk("1", "package-lock.json", "unreviewed");
+    hunk["folded"] = json!(true);
+    hunk["after_content"] = json!("marker\n".repeat(60_000));
+    let style = Style::plain(TimeZone::UTC);
+    let listing: hunkgate::ledger::ListingShape =
+        serde_json::from_value(json!({ "session_id": "s", "hunks": [hunk] })).unwrap();
+    let text = text::answer(&style, &Answer::Listing(listing));
+    assert!(text.contains("+60000 lines") && !text.contains("marker"), "{text}");
+    let shown = json!({ "hunk": hunk, "explanation": "", "history": [] });
+    let text = text::answer(&style, &Answer::Shown(serde_json::from_value(shown).unwrap()));
+    assert_eq!(text.matches("marker").count(), 60_000);
+}
+
 #[test]
 fn a_patch_reaches_a_pipe_byte_for_byte() {
     let patch =

@@ -38,6 +38,7 @@ mod event;
 mod explain;
 mod flood;
 mod fold;
+mod folded;
 mod history;
 mod hunk;
 mod kin;

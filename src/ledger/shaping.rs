@@ -1,6 +1,7 @@
 //! From views to their documented JSON (ledger.md §10).
 
 use crate::base::{RepoPath, SessionId, SessionKey, base64_encode};
+use crate::ledger::folded::is_folded;
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
     CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
@@ -67,6 +68,7 @@ impl HunkShape {
             entry: EntryShape::from_entry(&hunk.entry),
             evidence: EvidenceShape::from_hunk(hunk),
             mixed: hunk.mixed,
+            folded: is_folded(&hunk.path),
             author_lines: hunk
                 .author_lines
                 .iter()

@@ -433,6 +433,34 @@ fn a_listing_after_one_change_reads_that_file_only_however_many_calls_there_were
 }
 
 #[test]
+fn c45_a_lock_file_that_was_made_anew_is_folded_and_costs_one_coarse_diff() {
+    let lock = |version: &str| -> String {
+        let package =
+            |n| format!("\"p{n}\": {{\n\"version\": \"{version}.{n}\",\n\"integrity\": \"{n:x}\"\n}},\n");
+        (0..15_000).map(package).collect()
+    };
+    let (before, after) = (lock("1"), lock("2"));
+    let mut told = Chronicle::new(&[("package-lock.json", &before), ("src/a.rs", NUMBERS)]);
+    told.prompt("s").wait(50).call("s", "c1", ToolKind::Execute).wait(20);
+    told.write("package-lock.json", &after).write("src/a.rs", "1\n").wait(10).done("s", "c1").end("s");
+    let listing = told.listing("s");
+    let shape = hunkgate::ledger::ListingShape::from_listing(&listing, &told.ledger);
+    let folded: std::collections::BTreeSet<_> =
+        shape.hunks.iter().map(|hunk| (hunk.path.as_str(), hunk.folded)).collect();
+    assert_eq!(folded.into_iter().collect::<Vec<_>>(), [("package-lock.json", true), ("src/a.rs", false)]);
+    assert!(shape.hunks.iter().all(|hunk| hunk.tool_call_ids == [hunkgate::base::CallId::new("c1")]));
+    let of_lock = || listing.hunks.iter().filter(|hunk| hunk.path.name() == b"package-lock.json");
+    let lines: u32 = of_lock().map(|hunk| hunk.current_range.end - hunk.current_range.start).sum();
+    assert!(lines >= 15_000, "{lines} changed lines are accounted for");
+    let (key, read) = (told.key("s"), told.blobs.reads.get());
+    assert_eq!(
+        hunkgate::ledger::listing(&told.ledger, &key, &told.blobs, &mut told.cache).hunks,
+        listing.hunks
+    );
+    assert!(told.blobs.reads.get() - read <= 4, "the next listing diffs the lock file again");
+}
+
+#[test]
 fn a_write_that_the_editor_formats_on_saving_is_still_its_call_s() {
     let mut told = Chronicle::new(&[("f", "a\nb\nc\n")]);
     told.prompt("s").wait(50).call("s", "c1", ToolKind::Edit).claim("s", "c1", "f", ClaimBody::Location);

@@ -142,6 +142,10 @@ fn parts(hunk: &HunkShape) -> String {
 fn body(style: &Style, hunk: &HunkShape, extent: Extent) -> String {
     let before = hunk.display_before.as_ref().unwrap_or(&hunk.before_content);
     let after = hunk.display_after.as_ref().unwrap_or(&hunk.after_content);
+    if hunk.folded && extent == Extent::Beginning {
+        let line = format!("folded: -{} +{} lines", before.lines().count(), after.lines().count());
+        return format!("    {}\n", style.tone(Tone::Faint, &line));
+    }
     side(style, Tone::Removed, before, extent) + &side(style, Tone::Added, after, extent)
 }
 
