@@ -478,6 +478,7 @@ impl Pins {
 
     /// Drops a session's ref.
     pub(crate) fn drop(&self, session: &SessionKey) -> Result<(), StoreError> {
+        let _lock = self.store.path().parent().map(pack::lock).transpose()?;
         let Ok(mut reference) = self.store.find_reference(&session_ref(session)) else { return Ok(()) };
         reference
             .delete()

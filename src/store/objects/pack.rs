@@ -74,9 +74,7 @@ impl Drop for Packer {
 impl Packing {
     fn run(self) -> Result<(), StoreError> {
         prepare_libgit2();
-        let path = self.root_dir.join("pack.lock");
-        let lock = open_private(&path)?;
-        lock.lock().map_err(|error| StoreError::io("lock", &path, error))?;
+        let _lock = lock(&self.root_dir)?;
         let store = self.root_dir.join("store.git");
         for segment in sealed_segments(&self.root_dir) {
             pack_segment(&store, segment)?;
@@ -89,6 +87,25 @@ impl Packing {
         }
         consolidate(&store)
     }
+}
+
+/// Holds others off who pack or move refs in the store of a root, and removes what dead ones left in their way.
+pub(super) fn lock(root_dir: &Path) -> Result<std::fs::File, StoreError> {
+    let path = root_dir.join("pack.lock");
+    let lock = open_private(&path)?;
+    lock.lock().map_err(|error| StoreError::io("lock", &path, error))?;
+    let store = root_dir.join("store.git");
+    for dir in [store.clone(), store.join(PINS), store.join("objects/pack")] {
+        for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let name = name.as_encoded_bytes();
+            // libgit2 writes beside a ref under `.lock`, and a pack under a name of its own; both are empty or torn.
+            if name.ends_with(b".lock") || memchr::memmem::find(name, b"_git2_").is_some() {
+                drop(std::fs::remove_file(entry.path()));
+            }
+        }
+    }
+    Ok(lock)
 }
 
 fn pack_segment(store: &Path, path: PathBuf) -> Result<(), StoreError> {
