@@ -31,13 +31,17 @@ impl Engine {
 
     /// A message says something of a call.
     pub(super) fn call_seen(&mut self, id: &SessionId, update: &CallUpdate) {
+        if let Some(parent) = &update.parent {
+            self.child_of_call(id, parent);
+        }
         let Some(id) = self.recorder_of(id) else { return };
-        let window = WindowId::new(self.minter.mint("w"));
-        let Some(session) = self.sessions.get_mut(&id) else { return };
-        if session.replay != Replay::No {
+        let Some(principal) = self.sessions.get(&self.principal_of(&id)) else { return };
+        if principal.replay != Replay::No {
             return;
         }
-        let turn = session.active_turn();
+        let turn = principal.active_turn();
+        let window = WindowId::new(self.minter.mint("w"));
+        let Some(session) = self.sessions.get_mut(&id) else { return };
         let change = session.calls.see(update, window, turn);
         match change {
             CallChange::History => return,
@@ -153,13 +157,14 @@ impl Engine {
         if open.is_some_and(|call| call.read_only || ToolKind::parse(&call.kind).is_weak()) {
             return;
         }
+        let Some(log) = self.journal_of(id) else { return };
         let title = open.map(|call| self.setup.redactor.redact(&call.title)).unwrap_or_default();
         let event = Event::Noticed {
             topic: "outside".into(),
             path: path.strip_prefix('/').and_then(|beneath| RepoPath::new(beneath).ok()),
             text: format!("{path} (named by {:?}, call {})", title.as_str(), update.call),
         };
-        self.record(Log::Session(session.key.clone()), event, Durability::Written);
+        self.record(log, event, Durability::Written);
     }
 
     /// Looks at a session's roots without waiting for what comes out.
@@ -232,8 +237,9 @@ impl Engine {
             (_, None) => "cancelled".into(),
         };
         let recorder = self.recorder_of(&id);
-        if let Some(session) = recorder.as_ref().and_then(|id| self.sessions.get(id)) {
-            let turn = session.turns.current().and_then(|turn| turn.number);
+        if let Some((log, turn)) =
+            recorder.as_ref().and_then(|id| Some((self.journal_of(id)?, self.turn_of(id))))
+        {
             let title = title.chars().take(200).collect();
             let options = options.into_iter().map(|option| option.kind).collect();
             let event = Event::PermissionSeen {
@@ -244,7 +250,7 @@ impl Engine {
                 outcome: Some(outcome),
                 waited_ms,
             };
-            self.record(Log::Session(session.key.clone()), event, Durability::Written);
+            self.record(log, event, Durability::Written);
         }
         match (kind, recorder) {
             (Some(kind), Some(recorder)) if !kind.starts_with("reject") => {

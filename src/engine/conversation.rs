@@ -186,7 +186,7 @@ impl Engine {
             }
             Fact::Subagent { session, child } => {
                 self.send(Leg::Editor, line);
-                self.subagent(&session, child);
+                self.subagent(&session, child, None);
             }
             Fact::State { session, state } => self.state(&session, state, line),
             Fact::ReplayComplete { session } => {

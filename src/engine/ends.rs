@@ -11,14 +11,17 @@ use crate::wire::{self, Head};
 impl Engine {
     /// The session was closed or deleted by its peer. What is undecided stays undecided.
     pub(super) fn session_ended(&mut self, id: &SessionId, how: &str) {
-        self.close_session(id, how);
-        self.sessions.remove(id);
-        self.strippers.remove(id);
+        for member in self.household(id).into_iter().rev() {
+            self.close_session(&member, how);
+            self.sessions.remove(&member);
+            self.strippers.remove(&member);
+        }
     }
 
     fn close_session(&mut self, id: &SessionId, why: &str) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (key, recorded) = (session.key.clone(), matches!(session.recording, Recording::On(_)));
+        let guest = session.principal.is_some();
         let turns = session.turns.end_all();
         let calls = session.calls.end_turn(crate::session::EndedTurn::All);
         if !recorded || session.adopted {
@@ -35,6 +38,9 @@ impl Engine {
             .collect();
         for window in open {
             self.close_window(id, &window, Hi::TurnEnd);
+        }
+        if guest {
+            return;
         }
         for turn in turns.into_iter().filter_map(|turn| turn.number) {
             let event = Event::TurnEnded { turn, stop: why.to_owned() };

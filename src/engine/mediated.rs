@@ -132,7 +132,7 @@ impl Engine {
     }
 
     pub(super) fn turn_of(&self, id: &SessionId) -> Option<crate::base::TurnNo> {
-        self.sessions.get(id)?.turns.current()?.number
+        self.sessions.get(&self.principal_of(id))?.turns.current()?.number
     }
 }
 

@@ -14,6 +14,7 @@ mod desk;
 mod ends;
 mod hold;
 mod input;
+mod lineage;
 mod mediated;
 mod roots;
 mod status;

@@ -88,7 +88,9 @@ impl Engine {
         } else {
             Event::SessionOpened(self.header(session))
         };
+        let parent = self.started_by(session);
         self.record(Log::Session(key.clone()), event, Durability::Synced);
+        self.join_roots(id, parent);
         if let Some(mode) = mode {
             self.mode_is(id, &mode);
         }
@@ -108,6 +110,7 @@ impl Engine {
 
     fn header(&self, session: &Session) -> SessionHeader {
         let lossy = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let proxy = self.setup.parent.clone().map(|proxy| (proxy, None));
         SessionHeader {
             key: session.key.clone(),
             session: session.id.clone(),
@@ -117,7 +120,7 @@ impl Engine {
             protocol: self.dialect.version(),
             cwd: session.cwd.clone(),
             roots: session.roots().iter().map(|root| (root.root.clone(), lossy(&root.top))).collect(),
-            parent: self.setup.parent.clone().map(|parent| (parent, None)),
+            parent: self.started_by(session).map(|(key, call)| (key.as_str().to_owned(), call)).or(proxy),
         }
     }
 
@@ -199,6 +202,7 @@ impl Engine {
         let of_root: Vec<(SessionId, SessionKey)> = self
             .sessions
             .iter()
+            .filter(|session| session.principal.is_none())
             .filter(|session| session.roots().iter().any(|tracked| tracked.root == *root))
             .map(|session| (session.id.clone(), session.key.clone()))
             .collect();
@@ -228,19 +232,6 @@ impl Engine {
 
     fn last_gap(&self, root: &RootId) -> Option<&Gap> {
         self.ledger.chain(root)?.gaps().last().map(|placed| &placed.gap)
-    }
-
-    /// A child session works for this one: its calls are recorded under this one's name.
-    pub(super) fn subagent(&mut self, parent: &SessionId, child: SessionId) {
-        let Some(cwd) = self.sessions.get(parent).map(|session| session.cwd.clone()) else { return };
-        if self.sessions.get(&child).is_some() || child == *parent {
-            return;
-        }
-        let key = self.key_of(&child);
-        let session = self.sessions.open(Session::new(child, key, cwd, Vec::new()));
-        session.recording =
-            Recording::Off("it works for another session, under whose name it is recorded".into());
-        session.parent = Some(parent.clone());
     }
 }
 

@@ -115,7 +115,8 @@ impl Engine {
     pub(super) fn mode_is(&mut self, id: &SessionId, mode: &str) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.mode = Some(mode.to_owned());
-        let (key, recorded) = (session.key.clone(), Self::is_recorded(session));
+        let (key, recorded) =
+            (session.key.clone(), Self::is_recorded(session) && session.principal.is_none());
         let known = self.ledger.session(&key).and_then(|ledger| ledger.mode()) == Some(mode);
         if recorded && !known {
             let event = Event::ModeChanged { mode: mode.to_owned() };

@@ -25,8 +25,10 @@ impl Engine {
         if let Some(asked) = slash {
             return self.slash(&session, line, asked);
         }
-        let recorded =
-            self.sessions.get(&session).is_some_and(|known| !matches!(known.recording, Recording::Off(_)));
+        let recorded = self
+            .sessions
+            .get(&session)
+            .is_some_and(|known| known.principal.is_none() && !matches!(known.recording, Recording::Off(_)));
         if recorded {
             self.park(Leg::Agent, &session, line, Held::Prompt { request, text });
         } else {
@@ -63,7 +65,9 @@ impl Engine {
 
     /// Takes the base of every root that has none and has been looked at.
     pub(super) fn take_bases(&mut self, id: &SessionId, sharp: Sharpness) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let Some(session) = self.sessions.get(id).filter(|session| session.principal.is_none()) else {
+            return;
+        };
         let key = session.key.clone();
         let roots: Vec<RootId> = session.roots().iter().map(|root| root.root.clone()).collect();
         for root in roots {
@@ -173,7 +177,7 @@ impl Engine {
             Fact::PromptEnded { stop } => stop,
             _ => "error".to_owned(),
         };
-        if matches!(self.sessions.get(&id).map(|known| &known.recording), Some(Recording::On(_))) {
+        if self.sessions.get(&id).is_some_and(keeps_turns) {
             let what = Held::TurnEnd { request: Some(request.clone()), stop, stage: EndStage::Observing };
             self.park(Leg::Editor, &id, line, what);
         } else {
@@ -199,7 +203,7 @@ impl Engine {
                 self.send(Leg::Editor, line);
             }
             TurnState::Idle { stop, background } => {
-                let recorded = matches!(session.recording, Recording::On(_));
+                let recorded = keeps_turns(session);
                 if session.turns.current().is_none() {
                     self.send(Leg::Editor, line);
                 } else if recorded {
@@ -251,8 +255,10 @@ impl Engine {
     /// A cancel came. It goes to the agent while that works: nothing parked may be overtaken by it or make it wait. Where
     /// only we still hold the answer, the turn is over for the agent: the answer says `cancelled`, and this returns true.
     pub(super) fn cancelled(&mut self, id: &SessionId) -> bool {
-        for hold in self.holds.of_session(Leg::Agent, id) {
-            self.release(hold, Sharpness::Soft);
+        for member in self.household(id) {
+            for hold in self.holds.of_session(Leg::Agent, &member) {
+                self.release(hold, Sharpness::Soft);
+            }
         }
         let Some(session) = self.sessions.get_mut(id) else { return false };
         session.turns.cancel();
@@ -311,14 +317,19 @@ impl Engine {
             Some(turn) if !over => EndedTurn::One(turn.number),
             _ => EndedTurn::All,
         };
-        let calls = session.calls.end_turn(which);
-        for call in calls {
-            self.close_window(id, &call.window, Hi::TurnEnd);
+        let household = self.household(id);
+        for member in &household {
+            let calls = self.sessions.get_mut(member).map(|session| session.calls.end_turn(which));
+            for call in calls.unwrap_or_default() {
+                self.close_window(member, &call.window, Hi::TurnEnd);
+            }
         }
         let hi = if sharp == Sharpness::Hard { Hi::Barrier } else { Hi::Reported };
         for turn in ended.into_iter().filter_map(|turn| turn.number) {
-            for window in self.turn_windows(id, turn) {
-                self.close_window(id, &window, hi);
+            for member in &household {
+                for window in self.turn_windows(member, turn) {
+                    self.close_window(member, &window, hi);
+                }
             }
             let event = Event::TurnEnded { turn, stop: stop.to_owned() };
             self.record(Log::Session(key.clone()), event, Durability::Synced);
@@ -338,6 +349,11 @@ impl Engine {
         }
         windows
     }
+}
+
+/// Says whether the turns of a session are recorded as its own.
+fn keeps_turns(session: &Session) -> bool {
+    session.principal.is_none() && matches!(session.recording, Recording::On(_))
 }
 
 /// Makes a held end of a turn say `cancelled`. Says whether it is one.

@@ -139,6 +139,14 @@ fn unreadable(key: &SessionKey, why: &str) -> SessionHeader {
 }
 
 fn link_children(rows: &mut [SessionRowShape]) {
+    let names: Vec<_> = rows.iter().map(|row| (row.key.clone(), row.session_id.clone())).collect();
+    for parent in rows.iter_mut().filter_map(|row| row.parent.as_mut()) {
+        // A header names its parent by the key.
+        let named = names.iter().find(|(key, _)| key.as_str() == parent.session_id.as_str());
+        if let Some((_, session)) = named {
+            parent.session_id = session.clone();
+        }
+    }
     let links: Vec<_> = rows
         .iter()
         .filter_map(|row| Some((row.parent.as_ref()?.session_id.clone(), row.session_id.clone())))

@@ -2,8 +2,8 @@
 
 use crate::base::{ObservationNo, ProxyId, RepoPath, SessionKey, WallNs, WindowId};
 use crate::ledger::{
-    CallFacts, Claim, Closing, Event, FileState, Gap, Hi, Loss, Observation, Purpose, RootHeader, Skip,
-    Window,
+    CallFacts, Claim, Closing, Event, FileState, Gap, Hi, Loss, Member, Observation, Purpose, RootHeader,
+    Skip, Window,
 };
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +19,7 @@ pub struct Chain {
     open: BTreeSet<WindowId>,
     claims: Vec<Arc<Claim>>,
     proxies: BTreeMap<ProxyId, Presence>,
+    members: BTreeMap<SessionKey, Member>,
     skips: Vec<PlacedSkip>,
     odd: u32,
 }
@@ -62,6 +63,9 @@ impl Chain {
                 self.proxies.insert(proxy.clone(), Presence { pid: *pid, present: true });
             }
             Event::ProxyLeft { proxy, lost: _ } => self.leave(at, proxy),
+            Event::SessionJoined(member) => {
+                self.members.insert(member.key.clone(), member.clone());
+            }
             Event::SessionOpened(_)
             | Event::SessionResumed { .. }
             | Event::BaseTaken { .. }
@@ -168,6 +172,11 @@ impl Chain {
     /// Returns the proxies that ever looked, and whether they still do.
     pub fn proxies(&self) -> &BTreeMap<ProxyId, Presence> {
         &self.proxies
+    }
+
+    /// Returns the sessions that said who they are.
+    pub fn members(&self) -> &BTreeMap<SessionKey, Member> {
+        &self.members
     }
 
     /// Returns how many events made no sense where they stood.

@@ -72,6 +72,9 @@ pub enum Event {
         lost: bool,
     },
 
+    /// A session works on this root: for those who hold another session's ledger, who it is and what started it.
+    SessionJoined(Member),
+
     // ── a session's ledger ──
     /// First record of a ledger.
     SessionOpened(SessionHeader),
@@ -242,6 +245,19 @@ impl RootHeader {
     pub fn shown(&self) -> String {
         self.path.as_ref().map_or_else(|| "/".to_owned(), |path| format!("/{path}"))
     }
+}
+
+/// A session that works on a root.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name on disk.
+    pub key: SessionKey,
+    /// The id the peer chose.
+    pub session: SessionId,
+    /// The agent.
+    pub agent: AgentId,
+    /// The session that started it, with the call when only one can have.
+    pub parent: Option<(SessionKey, Option<CallId>)>,
 }
 
 /// What kind of directory a root is.

@@ -11,7 +11,7 @@ pub struct Kin {
 }
 
 impl Kin {
-    /// Reads the sessions' headers. A parent is named by its key or by the id the peer chose.
+    /// Reads the sessions' headers, and what the chains say of sessions. In a header a parent is named by its key or by the id the peer chose.
     pub fn of(ledger: &Ledger) -> Self {
         let named = |name: &str| {
             ledger.sessions().find_map(|(key, session)| {
@@ -24,7 +24,12 @@ impl Kin {
             let parent = named(name).filter(|parent| parent != key)?;
             Some((key.clone(), (parent, call.clone())))
         };
-        Self { parents: ledger.sessions().filter_map(row).collect() }
+        let joined = ledger.chains().flat_map(|(_, chain)| chain.members().values());
+        let told = joined.filter_map(|member| Some((member.key.clone(), member.parent.clone()?)));
+        let mut parents: BTreeMap<SessionKey, (SessionKey, Option<CallId>)> =
+            told.filter(|(child, (parent, _))| child != parent).collect();
+        parents.extend(ledger.sessions().filter_map(row));
+        Self { parents }
     }
 
     /// Returns the session and all that descend from it.

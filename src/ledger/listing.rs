@@ -85,8 +85,7 @@ fn degraded(ledger: &Ledger, session: &SessionKey) -> Vec<RootRow> {
 }
 
 fn raw_id(ledger: &Ledger, session: &SessionKey) -> SessionId {
-    let header = ledger.session(session).and_then(SessionLedger::header);
-    header.map_or_else(|| SessionId::new(session.as_str()), |header| header.session.clone())
+    ledger.raw_session(session)
 }
 
 /// Describes a call for people.
@@ -103,10 +102,7 @@ pub(super) fn row(ledger: &Ledger, study: &Study<'_>, key: &CallKey) -> CallRow 
 
 fn described(ledger: &Ledger, study: &Study<'_>, draft: &Draft) -> Hunk {
     let rows = |keys: &BTreeSet<CallKey>| keys.iter().map(|key| row(ledger, study, key)).collect();
-    let agent = |session: &SessionKey| {
-        let header = ledger.session(session).and_then(SessionLedger::header);
-        header.map(|header| header.agent.to_string()).unwrap_or_default()
-    };
+    let agent = |session: &SessionKey| ledger.agent_of(session).map(ToString::to_string).unwrap_or_default();
     let sessions = draft.others.iter().map(|(session, call)| OtherSession {
         session_id: raw_id(ledger, session),
         agent: agent(session),

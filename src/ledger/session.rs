@@ -184,7 +184,8 @@ impl SessionLedger {
             | Event::WindowClosed { .. }
             | Event::Claimed(_)
             | Event::ProxyJoined { .. }
-            | Event::ProxyLeft { .. } => self.odd += 1,
+            | Event::ProxyLeft { .. }
+            | Event::SessionJoined(_) => self.odd += 1,
         }
     }
 

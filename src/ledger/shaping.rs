@@ -1,12 +1,12 @@
 //! From views to their documented JSON (ledger.md §10).
 
-use crate::base::{RepoPath, SessionId, SessionKey, base64_encode};
+use crate::base::{AgentId, RepoPath, SessionId, SessionKey, base64_encode};
 use crate::ledger::folded::is_folded;
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
     CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
     Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, Loss, LostShape,
-    RangeShape, RootRow, Skip, SkipShape, SupersededShape, Who,
+    Member, RangeShape, RootRow, Skip, SkipShape, SupersededShape, Who,
 };
 use bstr::ByteSlice as _;
 
@@ -272,7 +272,19 @@ impl Ledger {
     /// Returns the id that the peer chose for a session; its key where that is lost.
     pub fn raw_session(&self, key: &SessionKey) -> SessionId {
         let header = self.session(key).and_then(|session| session.header());
-        header.map_or_else(|| SessionId::new(key.as_str()), |header| header.session.clone())
+        let known = header.map(|header| header.session.clone());
+        let known = known.or_else(|| Some(self.member(key)?.session.clone()));
+        known.unwrap_or_else(|| SessionId::new(key.as_str()))
+    }
+
+    /// Returns the agent of a session, where it is known.
+    pub fn agent_of(&self, key: &SessionKey) -> Option<&AgentId> {
+        let header = self.session(key).and_then(|session| session.header());
+        header.map(|header| &header.agent).or_else(|| Some(&self.member(key)?.agent))
+    }
+
+    fn member(&self, key: &SessionKey) -> Option<&Member> {
+        self.chains().find_map(|(_, chain)| chain.members().get(key))
     }
 }
 

@@ -30,6 +30,10 @@ pub(super) struct FactIndex {
     claims: Vec<Arc<Claim>>,
     claims_on: BTreeMap<RepoPath, Vec<usize>>,
     claimants: BTreeMap<CallKey, Vec<usize>>,
+    /// The session that started each, and the call where it is known.
+    started: BTreeMap<SessionKey, (SessionKey, Option<CallId>)>,
+    /// Calls that contained another.
+    delegating: BTreeSet<(SessionKey, CallId)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +82,11 @@ impl FactIndex {
                 .iter()
                 .zip(chain.shared_windows())
                 .all(|(ours, theirs)| Arc::ptr_eq(ours, theirs));
-        if !same {
+        let started = chain.members().values();
+        let started: BTreeMap<_, _> =
+            started.filter_map(|member| Some((member.key.clone(), member.parent.clone()?))).collect();
+        if !same || started != self.started {
+            self.started = started;
             self.windows = chain.shared_windows().cloned().collect();
             self.arrange();
         }
@@ -149,7 +157,9 @@ impl FactIndex {
                 spans: Vec::new(),
             });
             if let Some(kind) = kind {
-                suspect.kind = kind;
+                let delegates = call.is_some_and(|call| self.delegates(&window.session, call));
+                // Whoever has others work does not write itself; a command that started an agent may.
+                suspect.kind = if delegates && kind != ToolKind::Execute { ToolKind::Think } else { kind };
             }
             suspect.spans.push(self.opening(at));
         }
@@ -277,8 +287,13 @@ impl FactIndex {
 
     fn turn_of(&self, window: &Window) -> Option<&Window> {
         window.turn?;
-        let at = self.turn_named.get(&(window.session.clone(), window.turn))?;
-        self.windows.get(*at).map(Arc::as_ref)
+        let named = |session: &SessionKey| self.turn_named.get(&(session.clone(), window.turn));
+        let above = || named(&self.started.get(&window.session)?.0);
+        self.windows.get(*named(&window.session).or_else(above)?).map(Arc::as_ref)
+    }
+
+    fn delegates(&self, session: &SessionKey, call: &CallId) -> bool {
+        self.delegating.contains(&(session.clone(), call.clone()))
     }
 
     fn turn_end(&self, window: &Window) -> Option<WallNs> {
@@ -310,6 +325,14 @@ impl FactIndex {
             | Purpose::Background { .. } => None,
         });
         self.calls = calls.collect();
+        let starters =
+            self.started.values().filter_map(|(session, call)| Some((session.clone(), call.clone()?)));
+        let named = self.windows.iter().flat_map(|window| {
+            let above = self.started.get(&window.session).map(|(session, _)| session);
+            let sessions = above.into_iter().chain([&window.session]);
+            sessions.filter_map(|session| Some((session.clone(), window.parent.clone()?)))
+        });
+        self.delegating = named.chain(starters).collect();
         let named = |&at: &usize| ((self.windows[at].session.clone(), self.windows[at].turn), at);
         self.turn_named = turns.iter().map(named).collect();
         (self.turns, self.reviews, self.background, self.written) = (turns, reviews, background, written);
@@ -425,8 +448,11 @@ fn key(window: &Window, call: &CallId) -> CallKey {
 fn containers<'a>(met: &[&'a Window], kin: &'a Kin) -> BTreeSet<(&'a SessionKey, &'a CallId)> {
     let mut containers = BTreeSet::new();
     for window in met.iter().filter(|window| writer(window).is_some()) {
-        containers.extend(window.parent.as_ref().map(|parent| (&window.session, parent)));
-        if let Some((session, Some(call))) = kin.parent(&window.session) {
+        let above = kin.parent(&window.session);
+        let sessions = above.map(|(session, _)| session).into_iter().chain([&window.session]);
+        containers
+            .extend(sessions.flat_map(|session| window.parent.as_ref().map(|parent| (session, parent))));
+        if let Some((session, Some(call))) = above {
             containers.insert((session, call));
         }
     }

@@ -30,6 +30,8 @@ pub struct Session {
     pub mode: Option<String>,
     /// The session that it works for.
     pub parent: Option<SessionId>,
+    /// The session in whose turns and journal it is recorded, where that is not itself.
+    pub principal: Option<SessionId>,
     /// Whether it was taken up from its journal, for a command without a proxy.
     pub adopted: bool,
     /// Whether the agent has sent its commands.
@@ -85,6 +87,7 @@ impl Session {
             replay: Replay::No,
             mode: None,
             parent: None,
+            principal: None,
             adopted: false,
             commands_seen: false,
         }

@@ -381,6 +381,7 @@ fn chain_event() -> impl Strategy<Value = Event> {
         })),
         ids("p").prop_map(|id| Event::ProxyJoined { proxy: ProxyId::new(id), pid: 1 }),
         ids("p").prop_map(|id| Event::ProxyLeft { proxy: ProxyId::new(id), lost: true }),
+        ids("s").prop_map(|id| Event::SessionJoined(member(&id))),
         Just(Event::RootOpened(RootHeader {
             root: root(),
             path: None,
@@ -388,6 +389,11 @@ fn chain_event() -> impl Strategy<Value = Event> {
             dev_ino: (1, 2)
         })),
     ]
+}
+
+fn member(id: &str) -> hunkgate::ledger::Member {
+    let (agent, session) = (AgentId::new("agent"), SessionId::new(id));
+    hunkgate::ledger::Member { key: SessionKey::derive(&agent, &session), session, agent, parent: None }
 }
 
 fn session_event() -> impl Strategy<Value = Event> {

@@ -1,7 +1,7 @@
 //! One line for one journal record.
 
 use super::style::{Style, Tone, brief, count, harmless};
-use crate::base::{RepoPath, WindowId};
+use crate::base::{CallId, RepoPath, SessionKey, WindowId};
 use crate::ledger::{
     Actor, Change, Claim, ClaimBody, Command, Event, Log, Observation, Purpose, RevertOutcome, RevertResult,
     Verb, Who, Window,
@@ -68,7 +68,8 @@ fn event_line(event: &Event) -> String {
         | Event::WindowClosed { .. }
         | Event::Claimed(_)
         | Event::ProxyJoined { .. }
-        | Event::ProxyLeft { .. } => root_line(event),
+        | Event::ProxyLeft { .. }
+        | Event::SessionJoined(_) => root_line(event),
         Event::Decided(_)
         | Event::RejectPending { .. }
         | Event::RejectSettled { .. }
@@ -113,6 +114,14 @@ fn root_line(event: &Event) -> String {
         Event::WindowClosed { window, closing } => format!("window {window} closes ({})", word(&closing.hi)),
         Event::Claimed(claim) => claimed(claim),
         Event::ProxyJoined { proxy, pid } => format!("proxy {proxy} (process {pid}) begins to look"),
+        Event::SessionJoined(member) => {
+            let call = |call: &CallId| format!(", call {call}");
+            let by = |(key, of): &(SessionKey, Option<CallId>)| {
+                format!(", started by session {key}{}", of.as_ref().map(call).unwrap_or_default())
+            };
+            let by = member.parent.as_ref().map(by).unwrap_or_default();
+            format!("session {} of {} works here{by}", member.session, member.agent)
+        }
         Event::ProxyLeft { proxy, lost: true } => format!("proxy {proxy} was found dead"),
         Event::ProxyLeft { proxy, lost: false } => format!("proxy {proxy} left"),
         _ => String::new(),
