@@ -114,6 +114,114 @@ fn nothing_is_left_for_later_in_the_source() {
     });
 }
 
+#[test]
+fn every_trap_law_and_case_has_its_test() {
+    let page = fs::read_to_string(top().join("docs/testing.md")).unwrap();
+    let tests = Tests::read();
+    let rows: BTreeMap<&str, Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(" | "))
+        .map(|(name, rest)| {
+            (
+                name,
+                rest.split('`')
+                    .skip(1)
+                    .step_by(2)
+                    .filter(|test| test.contains("::") && !test.contains(' '))
+                    .collect(),
+            )
+        })
+        .collect();
+    let missing: Vec<_> = rows.values().flatten().filter(|test| !tests.hold(test)).collect();
+    assert!(missing.is_empty(), "docs/testing.md names tests that are not there: {missing:#?}");
+    let cases: Vec<String> = (39..=63).map(|number| format!("C{number}")).collect();
+    let wanted = TRAPS.iter().copied().chain(cases.iter().map(String::as_str));
+    let bare: Vec<_> = wanted.filter(|name| rows.get(name).is_none_or(Vec::is_empty)).collect();
+    assert!(bare.is_empty(), "docs/testing.md names no test for {bare:?}");
+    let unsaid: Vec<_> = cases.iter().filter(|case| !tests.mention(case)).collect();
+    assert!(unsaid.is_empty(), "no comment of a test names {unsaid:?}");
+}
+
+/// Traps of worktrees, none of which may lose its test.
+const TRAPS: &[&str] = &[
+    "racy same-size rewrites",
+    "rename with old mtime",
+    "chmod only",
+    "symlinks",
+    "file ↔ directory",
+    "nested repositories",
+    "submodules",
+    "non-UTF-8 and newline names",
+    "case pairs",
+    "CRLF under every attribute",
+    "clean filters",
+    "LFS",
+    "hooks and monitors",
+    "tracked but ignored",
+    "ignored and named by a call",
+    "ignore rules changed meanwhile",
+    "assume-unchanged and skip-worktree",
+    "sparse checkout",
+    "unmerged index",
+    "index.lock held",
+    "unborn HEAD",
+    "linked worktrees",
+    "SHA-256 repositories",
+    "foreign owners",
+    "unreadable files and directories",
+    "FIFOs",
+    "huge files",
+    "a root that is the home",
+    "mmap writers",
+    "hard links",
+    "create and unlink storms",
+    "truncation while reading",
+];
+
+/// The tests of the tree: a function or a transcript each.
+struct Tests {
+    sources: Vec<(String, String)>,
+}
+
+impl Tests {
+    fn read() -> Self {
+        let files = ["src", "tests"].iter().flat_map(|dir| files_beneath(dir, "rs"));
+        let files = files.chain(files_beneath("tests", "acp"));
+        let read = |file: String| fs::read_to_string(top().join(&file)).map(|text| (file, text)).ok();
+        Self { sources: files.filter_map(read).collect() }
+    }
+
+    /// Says whether `room::module::name`, `binary::module::name` or `transcripts::area/name` is a test.
+    fn hold(&self, test: &str) -> bool {
+        let (place, name) = test.rsplit_once("::").unwrap();
+        if place == "transcripts" {
+            return self.sources.iter().any(|(file, _)| *file == format!("tests/acp_transcripts/{name}.acp"));
+        }
+        let path = place.replace("::", "/");
+        let homes = [path.clone(), path.strip_suffix("/tests").unwrap_or(&path).to_owned()];
+        let marked = "#[test]\n";
+        let declared = format!("fn {name}()");
+        self.sources.iter().any(|(file, text)| {
+            let stem = file.strip_suffix(".rs").unwrap_or(file);
+            let at_home =
+                homes.iter().any(|home| stem == format!("src/{home}") || stem == format!("tests/{home}"));
+            let is_test =
+                |at: usize| text[..at].rfind(marked).is_some_and(|mark| !text[mark..at].contains('}'));
+            at_home && text.find(&declared).is_some_and(is_test)
+        })
+    }
+
+    /// Says whether a comment of a test beneath `tests/` names a case.
+    fn mention(&self, case: &str) -> bool {
+        let mut lines = self
+            .sources
+            .iter()
+            .filter(|(file, _)| file.starts_with("tests/"))
+            .flat_map(|(_, text)| text.lines());
+        lines.any(|line| (line.starts_with("//") || line.starts_with('#')) && line.contains(case))
+    }
+}
+
 // ── the checkers catch what they are for ──
 
 #[test]

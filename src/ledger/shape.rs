@@ -29,6 +29,7 @@ pub struct ListingShape {
 
 /// One hunk or entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the documented JSON has them")]
 pub struct HunkShape {
     /// 32 hex digits.
     pub id: HunkId,

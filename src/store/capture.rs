@@ -587,6 +587,10 @@ pub(crate) fn wall_now() -> i64 {
 }
 
 #[cfg(test)]
+mod cuts;
+#[cfg(test)]
 mod fuzz;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traps;

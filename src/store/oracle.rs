@@ -119,6 +119,35 @@ impl Git {
     }
 }
 
+/// Does some work of the test of this name as an ordinary user. Root, who may read everything, starts the test once more
+/// as somebody else.
+pub(crate) fn as_an_ordinary_user(test: &str, work: impl FnOnce()) {
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        return work();
+    }
+    let own = std::env::current_exe().unwrap();
+    let start = |exe: &Path| {
+        use std::os::unix::process::CommandExt as _;
+        let mut command = Command::new(exe);
+        command.args(["--exact", test, "--nocapture"]).current_dir("/").uid(NOBODY).gid(NOBODY);
+        command.stdin(Stdio::null()).output()
+    };
+    let output = start(&own).or_else(|_| {
+        // Others may not enter the directory where it was built. Another process makes the copy: a file that we had
+        // open to write could not be run while a sibling forks.
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let copy = dir.path().join("tests");
+        assert!(Command::new("cp").args([&own, &copy]).status().unwrap().success());
+        start(&copy)
+    });
+    let output = output.unwrap();
+    let said =
+        [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned()).concat();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
 /// A root that is observed, with its own state directory.
 pub(crate) struct Eye {
     pub(crate) store: RootStore,

@@ -432,6 +432,7 @@ fn a_listing_after_one_change_reads_that_file_only_however_many_calls_there_were
     assert!(read < 10, "{read} contents were read");
 }
 
+// C45, as the ledger has it; what a person sees of it is in `surfaces`.
 #[test]
 fn c45_a_lock_file_that_was_made_anew_is_folded_and_costs_one_coarse_diff() {
     let lock = |version: &str| -> String {
@@ -603,6 +604,7 @@ fn a_path_is_found_from_the_root_from_cwd_and_absolutely() {
     }
 }
 
+// C51: paths are unambiguous.
 #[test]
 fn one_path_in_two_roots_is_ambiguous() {
     use hunkgate::base::{RootId, SessionKey};

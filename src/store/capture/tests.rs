@@ -1,6 +1,6 @@
 use super::*;
 use crate::ledger::Blobs as _;
-use crate::store::oracle::{Eye, Git, look, see, told};
+use crate::store::oracle::{Eye, Git, as_an_ordinary_user, look, see, told};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
@@ -370,20 +370,19 @@ fn what_is_neither_file_nor_link_is_skipped() {
 
 #[test]
 fn one_unreadable_file_is_one_unreadable_file() {
-    if rustix::process::geteuid().is_root() {
-        return;
-    }
-    let git = Git::init();
-    git.write("f", "x\n");
-    git.write("g", "x\n");
-    let mut eye = Eye::on(&git);
-    eye.look();
-    chmod(&git.top().join("f"), 0o000);
-    git.write("g", "y\n");
-    assert_eq!(told(&eye.look()), ["=f unreadable", "~g"]);
-    assert_eq!(told(&eye.look()), [""; 0]);
-    chmod(&git.top().join("f"), 0o644);
-    assert_eq!(told(&eye.look()), [""; 0]);
+    as_an_ordinary_user("store::capture::tests::one_unreadable_file_is_one_unreadable_file", || {
+        let git = Git::init();
+        git.write("f", "x\n");
+        git.write("g", "x\n");
+        let mut eye = Eye::on(&git);
+        eye.look();
+        chmod(&git.top().join("f"), 0o000);
+        git.write("g", "y\n");
+        assert_eq!(told(&eye.look()), ["=f unreadable", "~g"]);
+        assert_eq!(told(&eye.look()), [""; 0]);
+        chmod(&git.top().join("f"), 0o644);
+        assert_eq!(told(&eye.look()), [""; 0]);
+    });
 }
 
 #[test]
