@@ -751,7 +751,7 @@ fn a_program_with_arguments_is_judged_as_both_that_it_may_be() {
     let ground = Flat;
     let argv = |words: &[&str], env: &[&str]| {
         let form = Form::Argv(words.iter().map(|word| (*word).to_owned()).collect());
-        let env = env.iter().map(|name| (*name).to_owned()).collect();
+        let env = env.iter().map(|name| ((*name).to_owned(), String::new())).collect();
         let subject = Subject::new(vec![Effect::Exec { form, cwd: None, env }], Evidence::Structured);
         judge(&subject, &Policy::default(), Mode::Normal, &context(&ground)).decision
     };

@@ -31,4 +31,4 @@ pub use fact::{
     CallClaim, CallStatus, CallUpdate, ClaimedIn, ClientCapabilities, Fact, Opening, Peer, PermissionOption,
     Said, TurnState,
 };
-pub use wanted::{Offered, Wanted, WantedBy, WantedCommand, WantedForm, read_wanted};
+pub use wanted::{Offered, Wanted, WantedBy, WantedCommand, WantedForm, read_announced, read_wanted};

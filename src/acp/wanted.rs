@@ -45,6 +45,21 @@ pub enum WantedBy {
     FsWrite,
     /// `terminal/create`.
     Terminal,
+    /// Nothing is asked: a tool call is announced.
+    Announced,
+}
+
+impl WantedBy {
+    /// Returns the name of the message.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Permission => "session/request_permission",
+            Self::FsRead => "fs/read_text_file",
+            Self::FsWrite => "fs/write_text_file",
+            Self::Terminal => "terminal/create",
+            Self::Announced => "session/update",
+        }
+    }
 }
 
 /// A command.
@@ -109,6 +124,22 @@ pub fn read_wanted(dialect: Dialect, method: &str, params: Option<Raw<'_>>) -> O
         }
         _ => None,
     }
+}
+
+/// Reads what an announced tool call says that it does; `None` for every other message.
+pub fn read_announced(dialect: Dialect, method: &str, params: Option<Raw<'_>>) -> Option<Wanted> {
+    if method != "session/update" || !matches!(dialect, Dialect::V1 | Dialect::V2) {
+        return None;
+    }
+    let params = params?;
+    let update = params.member("update")?;
+    let kind = update.member("sessionUpdate")?.string()?;
+    if !matches!(kind.as_str(), "tool_call" | "tool_call_update") {
+        return None;
+    }
+    let mut wanted = permission(&params.fields(), Some(update))?;
+    wanted.by = WantedBy::Announced;
+    Some(wanted)
 }
 
 fn blank(fields: &Fields<'_>, by: WantedBy) -> Option<Wanted> {

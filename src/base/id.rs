@@ -55,6 +55,10 @@ text_id! {
     WindowId
 }
 text_id! {
+    /// One request of an agent for an approval: what `approve` and `deny` are given.
+    RequestKey
+}
+text_id! {
     /// One decision command: everything one `accept` or `reject` did, taken back as a whole by `undo`.
     CommandId
 }

@@ -22,7 +22,7 @@ mod time;
 pub use base64::{base64_decode, base64_encode};
 pub use id::{
     AgentId, AskId, BlobId, CallId, CommandId, CommentId, Digest, HunkId, Minter, ObservationNo, ProxyId,
-    RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,
+    RequestKey, RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,
 };
 pub use leg::Leg;
 pub use path::{PathError, RepoPath, Roots};

@@ -2,6 +2,7 @@
 
 use crate::base::{AskId, Leg, RepoPath, RootId, SessionKey};
 use crate::ledger::{FilePlan, Log, Record, RevertFile, Why};
+use crate::policy::Case;
 use crate::review::{Answer, Ask};
 use bytes::Bytes;
 
@@ -54,6 +55,13 @@ pub enum Action {
         session: SessionKey,
         /// What.
         what: Ask,
+    },
+    /// Judge a request by the rules, with the file system at hand.
+    Judge {
+        /// Quoted in the answer.
+        ask: AskId,
+        /// What is judged, and by what.
+        case: Box<Case>,
     },
     /// Store the contents of a revert and draw its temporary names, changing nothing in the worktree.
     Prepare {

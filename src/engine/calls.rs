@@ -1,13 +1,14 @@
 //! Calls: when each could have written, and what it says it writes.
 
-use crate::acp::{CallClaim, CallStatus, CallUpdate, ClaimedIn, Fact, PermissionOption, Said};
-use crate::base::{CallId, Digest, Leg, RepoPath, RootId, SessionId, WindowId};
+use crate::acp::{CallClaim, CallStatus, CallUpdate, ClaimedIn, Fact, PermissionOption, Said, Wanted};
+use crate::base::{CallId, Digest, Leg, RepoPath, RequestKey, RootId, SessionId, WindowId};
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::hold::Held;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine};
 use crate::ledger::{
-    Bound, CallFacts, Claim, ClaimBody, ClaimText, Event, Hi, Log, Purpose, Source, ToolKind, Why, Window,
+    Bound, CallFacts, Claim, ClaimBody, ClaimText, Event, Hi, Log, Purpose, Settlement, Source, ToolKind,
+    Why, Window,
 };
 use crate::session::{CallChange, OpenCall, Recording, Replay, Session};
 use crate::wire::IdToken;
@@ -30,11 +31,11 @@ impl Engine {
     }
 
     /// A message says something of a call.
-    pub(super) fn call_seen(&mut self, id: &SessionId, update: &CallUpdate) {
+    pub(super) fn call_seen(&mut self, asker: &SessionId, update: &CallUpdate) {
         if let Some(parent) = &update.parent {
-            self.child_of_call(id, parent);
+            self.child_of_call(asker, parent);
         }
-        let Some(id) = self.recorder_of(id) else { return };
+        let Some(id) = self.recorder_of(asker) else { return };
         let Some(principal) = self.sessions.get(&self.principal_of(&id)) else { return };
         if principal.replay != Replay::No {
             return;
@@ -53,6 +54,10 @@ impl Engine {
         self.link_terminals(&id, update);
         let over = matches!(update.status, Some(CallStatus::Completed | CallStatus::Failed));
         let closed = over.then(|| self.sessions.get_mut(&id)?.calls.close(&update.call)).flatten();
+        if over {
+            let failed = update.status == Some(CallStatus::Failed);
+            self.call_settled(asker, &update.call, if failed { Settlement::Failed } else { Settlement::Ok });
+        }
         if let Some(call) = closed {
             self.close_window(&id, &call.window, Hi::Reported);
             self.look(&id, Why::WindowClosed, &call.named);
@@ -198,8 +203,8 @@ impl Engine {
         &mut self,
         id: &SessionId,
         request: Option<IdToken>,
-        call: Option<&CallUpdate>,
-        (title, options): (String, Vec<PermissionOption>),
+        (call, wanted): (Option<&CallUpdate>, Option<Wanted>),
+        options: Vec<PermissionOption>,
     ) {
         if let (Some(session), Some(request)) = (self.sessions.get_mut(id), &request) {
             session.turns.ask(request.clone());
@@ -207,54 +212,38 @@ impl Engine {
         if let Some(update) = call {
             self.call_seen(id, update);
         }
-        let about = About::Permission { call: call.map(|update| update.call.clone()), title, options };
+        self.passes(request.as_ref(), wanted);
+        let about = About::Permission { call: call.map(|update| update.call.clone()), options };
         self.remember(Leg::Agent, request, "session/request_permission", (Some(id.clone()), about));
     }
 
-    #[expect(clippy::wildcard_enum_match_arm, reason = "any other answer chooses nothing")]
     /// It was answered. An allow waits until the roots have been looked at: the call has provably not begun.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "any other answer chooses nothing")]
     pub(super) fn permission_answered(
         &mut self,
-        (session, request, call, (title, options, waited_ms)): AnsweredPermission<'_>,
-        fact: Fact,
+        (session, id, call, options): AnsweredPermission<'_>,
+        request: Option<RequestKey>,
+        fact: &Fact,
         line: Bytes,
     ) {
-        let Some(id) = session else { return self.send(Leg::Agent, line) };
-        if let Some(known) = self.sessions.get_mut(&id) {
-            known.turns.answered(request);
+        let Some(session) = session else { return self.send(Leg::Agent, line) };
+        if let Some(known) = self.sessions.get_mut(&session) {
+            known.turns.answered(id);
         }
-        let kind = match &fact {
-            Fact::PermissionAnswered { option: Some(chosen) } => {
-                let kind =
-                    options.iter().find(|option| option.id == *chosen).map(|option| option.kind.clone());
-                Some(kind.unwrap_or_else(|| "unknown".into()))
-            }
+        let chosen = match fact {
+            Fact::PermissionAnswered { option } => option.as_deref(),
             _ => None,
         };
-        let outcome = match (&fact, &kind) {
-            (_, Some(kind)) => format!("selected:{kind}"),
-            (Fact::Failed { .. }, None) => "error".into(),
-            (_, None) => "cancelled".into(),
-        };
-        let recorder = self.recorder_of(&id);
-        if let Some((log, turn)) =
-            recorder.as_ref().and_then(|id| Some((self.journal_of(id)?, self.turn_of(id))))
-        {
-            let title = title.chars().take(200).collect();
-            let options = options.into_iter().map(|option| option.kind).collect();
-            let event = Event::PermissionSeen {
-                call: call.clone(),
-                turn,
-                title,
-                options,
-                outcome: Some(outcome),
-                waited_ms,
-            };
-            self.record(log, event, Durability::Written);
+        if let Some(request) = &request {
+            self.decided_in_editor(&session, request, chosen, fact);
         }
-        match (kind, recorder) {
+        let kind = chosen.map(|chosen| {
+            let option = options.iter().find(|option| option.id == chosen);
+            option.map_or("unknown", |option| option.kind.as_str())
+        });
+        match (kind, self.recorder_of(&session)) {
             (Some(kind), Some(recorder)) if !kind.starts_with("reject") => {
-                self.park(Leg::Agent, &recorder, line, Held::Allow { call });
+                self.park(Leg::Agent, &recorder, line, Held::Allow { call, request });
             }
             (_, recorder) => {
                 self.send(Leg::Agent, line);
@@ -283,9 +272,9 @@ impl Engine {
     }
 }
 
-/// A permission with its answer: session, request, call, and (title, options, milliseconds waited).
+/// A permission with its answer: session, request, call, and the options that were offered.
 pub(super) type AnsweredPermission<'a> =
-    (Option<SessionId>, &'a IdToken, Option<CallId>, (String, Vec<PermissionOption>, u64));
+    (Option<SessionId>, &'a IdToken, Option<CallId>, Vec<PermissionOption>);
 
 fn body_of(session: &Session, root: &RootId, says: &Said) -> ClaimBody {
     let text = |text: &String| ClaimText::new(text.clone());

@@ -1,7 +1,7 @@
 //! Frames: what each one means, and that it goes on.
 
 use crate::acp::author::{self, Stripped};
-use crate::acp::{self, Dialect, Fact, Opening, PermissionOption};
+use crate::acp::{self, Dialect, Fact, Opening, PermissionOption, Wanted};
 use crate::base::{AskId, CallId, Leg, SessionId, SessionKey};
 use crate::engine::hold::{HOLD_MS, Held, Hold, TURN_END_MS};
 use crate::engine::{Action, Engine, Level};
@@ -24,7 +24,7 @@ pub(super) enum About {
     /// A prompt, with the note that left with it.
     Prompt { note: Option<String> },
     /// A permission.
-    Permission { call: Option<CallId>, title: String, options: Vec<PermissionOption> },
+    Permission { call: Option<CallId>, options: Vec<PermissionOption> },
     /// A write through the client.
     FsWrite { window: Option<crate::base::WindowId> },
     /// A client terminal is created in this window.
@@ -40,6 +40,8 @@ struct Heard<'a> {
     fact: Fact,
     /// The session that it names, when something is parked that it might have to wait behind.
     waits_with: Option<SessionId>,
+    /// What it wants, or announces.
+    wanted: Option<Wanted>,
     line: Bytes,
 }
 
@@ -52,12 +54,20 @@ impl Engine {
             Head::Request { id, method, params } => {
                 let fact = acp::read_call(self.dialect, &method, params);
                 let waits_with = self.waits_with(&fact, params);
-                self.called(from, Heard { id: Some(id.to_id()), method, fact, waits_with, line });
+                let wanted = match from {
+                    Leg::Agent => acp::read_wanted(self.dialect, &method, params),
+                    Leg::Editor => None,
+                };
+                self.called(from, Heard { id: Some(id.to_id()), method, fact, waits_with, wanted, line });
             }
             Head::Notification { method, params } => {
                 let fact = acp::read_call(self.dialect, &method, params);
                 let waits_with = self.waits_with(&fact, params);
-                self.called(from, Heard { id: None, method, fact, waits_with, line });
+                let wanted = match (&fact, from) {
+                    (Fact::Call { .. }, Leg::Agent) => acp::read_announced(self.dialect, &method, params),
+                    _ => None,
+                };
+                self.called(from, Heard { id: None, method, fact, waits_with, wanted, line });
             }
             Head::Response { id, outcome } => {
                 let id = id.to_id();
@@ -108,7 +118,7 @@ impl Engine {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an editor says passes")]
-    fn editor_called(&mut self, Heard { id, method, fact, waits_with, line }: Heard<'_>) {
+    fn editor_called(&mut self, Heard { id, method, fact, waits_with, wanted: _, line }: Heard<'_>) {
         let session = session_of(&fact);
         if let Fact::CancelRequest { request } = &fact {
             self.release_request(Leg::Agent, request);
@@ -151,8 +161,9 @@ impl Engine {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an agent says passes")]
-    fn agent_called(&mut self, Heard { id, method, fact, waits_with, line }: Heard<'_>) {
+    fn agent_called(&mut self, Heard { id, method, fact, waits_with, wanted, line }: Heard<'_>) {
         if let Fact::CancelRequest { request } = &fact {
+            self.withdrawn(request);
             self.release_request(Leg::Editor, request);
         }
         let line = match waits_with {
@@ -163,12 +174,18 @@ impl Engine {
             None => line,
         };
         match fact {
-            Fact::Permission { session, call, title, options } => {
-                self.permission_asked(&session, id, call.as_ref(), (title, options));
+            Fact::Permission { session, call, title: _, options } => {
+                self.permission_asked(&session, id, (call.as_ref(), wanted), options);
                 self.send(Leg::Editor, line);
             }
-            Fact::FsWrite { session, path, content } => self.fs_write(session, id, (path, content), line),
-            Fact::TerminalCreate { session, .. } => self.terminal_create(session, id, line),
+            Fact::FsWrite { session, path, content } => {
+                self.passes(id.as_ref(), wanted);
+                self.fs_write(session, id, (path, content), line);
+            }
+            Fact::TerminalCreate { session, .. } => {
+                self.passes(id.as_ref(), wanted);
+                self.terminal_create(session, id, line);
+            }
             Fact::TerminalEnding { session, terminal } => {
                 let about = About::TerminalEnding { terminal };
                 self.remember(Leg::Agent, id, &method, (Some(session), about));
@@ -176,6 +193,9 @@ impl Engine {
             }
             Fact::Call { session, update } => {
                 self.send(Leg::Editor, line);
+                if let Some(wanted) = wanted {
+                    self.told(wanted);
+                }
                 self.call_seen(&session, &update);
             }
             Fact::UserMessage { session } => self.user_message(&session, line),
@@ -196,6 +216,7 @@ impl Engine {
                 }
             }
             other => {
+                self.passes(id.as_ref(), wanted);
                 if id.is_some() {
                     self.remember(Leg::Agent, id, &method, (session_of(&other), About::Nothing));
                 }
@@ -206,6 +227,12 @@ impl Engine {
 
     /// A response, with the request it answers.
     fn answered(&mut self, from: Leg, (id, asking): (&IdToken, InFlight<About>), fact: Fact, line: Bytes) {
+        let request = (from == Leg::Editor).then(|| self.docket.answered(id)).flatten();
+        if let Some(request) =
+            request.as_ref().filter(|_| !matches!(asking.payload, About::Permission { .. }))
+        {
+            self.client_answered(request, matches!(fact, Fact::Failed { .. }));
+        }
         match (asking.payload, fact) {
             (_, Fact::Initialized { version, agent }) => {
                 self.latch(version, agent);
@@ -224,10 +251,8 @@ impl Engine {
             (About::Prompt { note }, fact) => {
                 self.prompt_answered(id, (asking.session, note), fact, line);
             }
-            (About::Permission { call, title, options }, fact) => {
-                let waited = self.now.mono.saturating_sub(asking.at.mono) / 1_000_000;
-                let asked = (asking.session, id, call, (title, options, waited));
-                self.permission_answered(asked, fact, line);
+            (About::Permission { call, options }, fact) => {
+                self.permission_answered((asking.session, id, call, options), request, &fact, line);
             }
             (About::FsWrite { window }, _) => self.fs_written(asking.session, window, line),
             (About::Terminal { window }, fact) => {
@@ -312,8 +337,11 @@ impl Engine {
                 self.prompt_released(&hold.session, (request, &text), sharp, hold.line);
                 None
             }
-            Held::Allow { call } => {
+            Held::Allow { call, request } => {
                 self.allow_released(&hold.session, call.as_ref(), sharp);
+                if let Some(request) = &request {
+                    self.request_used(request);
+                }
                 self.send(to, hold.line);
                 None
             }

@@ -27,6 +27,7 @@ impl Engine {
         if !recorded || session.adopted {
             return;
         }
+        self.approvals_end(id, if why == "agent_exit" { why } else { "session_end" });
         for call in calls {
             self.close_window(id, &call.window, Hi::TurnEnd);
         }

@@ -37,7 +37,7 @@ pub(super) enum Held {
     /// A prompt: nothing of its turn has run.
     Prompt { request: IdToken, text: String },
     /// An answer that allows a call.
-    Allow { call: Option<CallId> },
+    Allow { call: Option<CallId>, request: Option<crate::base::RequestKey> },
     /// A `fs/write_text_file` request.
     FsWrite { request: IdToken, path: String, content: String },
     /// Its answer.

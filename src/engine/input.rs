@@ -3,6 +3,7 @@
 use crate::base::{AskId, RootId};
 use crate::config::Written;
 use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
+use crate::policy::Verdict;
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
@@ -83,6 +84,13 @@ pub enum Input {
         ask: AskId,
         /// How each file ended.
         files: Vec<RevertOutcome>,
+    },
+    /// A request was judged by the rules.
+    Judged {
+        /// The action it answers.
+        ask: AskId,
+        /// What they say, or why it could not be judged.
+        verdict: Result<Box<Verdict>, String>,
     },
     /// Somebody asked something.
     Asked {

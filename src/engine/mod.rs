@@ -7,10 +7,12 @@
 //! **Not here.** Performing actions (`host`).
 
 mod action;
+mod approvals;
 mod calls;
 mod conversation;
 mod decide;
 mod desk;
+mod docket;
 mod ends;
 mod hold;
 mod input;

@@ -91,6 +91,7 @@ impl Engine {
         let parent = self.started_by(session);
         self.record(Log::Session(key.clone()), event, Durability::Synced);
         self.join_roots(id, parent);
+        self.load_policy(id);
         if let Some(mode) = mode {
             self.mode_is(id, &mode);
         }
@@ -142,6 +143,7 @@ impl Engine {
         if let (Some(session), Some(last)) = (self.sessions.get_mut(id), last) {
             session.turns.resume_after(last);
         }
+        self.take_up_approvals(id);
         for intent in reverts {
             let ask = self.minter.mint_ask();
             let files = intent.files.clone();
@@ -218,7 +220,7 @@ impl Engine {
         match self.waits.remove(&ask) {
             Some(Wait::Hold(hold)) => self.hold_served(hold, ask, sharp),
             Some(Wait::Job(job)) => self.job_served(job, ask, sharp),
-            Some(other @ (Wait::Roots(_) | Wait::Recovery { .. })) => {
+            Some(other @ (Wait::Roots(_) | Wait::Recovery { .. } | Wait::Verdict(..))) => {
                 self.waits.insert(ask, other);
             }
             None => {}

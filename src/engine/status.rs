@@ -39,7 +39,12 @@ impl Engine {
         }
         let ledger = session.and_then(|session| self.ledger.session(&session.key));
         let gated = self.is_gated(id);
-        if !gated && ledger.is_some_and(|ledger| !ledger.turns().is_empty()) {
+        let blind = self.blind_mode(id);
+        if let Some(mode) = &blind {
+            warnings.push(format!(
+                "not gated: in mode {mode} the agent does not ask; its changes are reviewed after the turn"
+            ));
+        } else if !gated && ledger.is_some_and(|ledger| !ledger.turns().is_empty()) {
             warnings.push(
                 "not gated: this agent writes without asking; its changes are reviewed after the turn".into(),
             );
@@ -90,7 +95,19 @@ impl Engine {
     /// Says whether this agent has ever asked before it wrote. An agent that never asked cannot be gated.
     fn is_gated(&self, id: &SessionId) -> bool {
         let Some(session) = self.sessions.get(id) else { return false };
-        self.ledger.session(&session.key).is_some_and(|ledger| !ledger.permissions().is_empty())
+        let asked = |ledger: &crate::ledger::SessionLedger| {
+            ledger.standing().asked() > 0 || !ledger.permissions().is_empty()
+        };
+        self.blind_mode(id).is_none() && self.ledger.session(&session.key).is_some_and(asked)
+    }
+
+    /// Returns the mode of a session when it is one in which the agent does not ask.
+    fn blind_mode(&self, id: &SessionId) -> Option<String> {
+        let session = self.sessions.get(id)?;
+        let recorded = || self.ledger.session(&session.key)?.mode().map(str::to_owned);
+        let mode = session.mode.clone().or_else(recorded)?;
+        let blind = self.setup.config.mode(self.agent_id().as_str(), Some(&mode)) == Mode::Auto;
+        blind.then_some(mode)
     }
 
     /// Returns the policy in force. Nothing is held before a write; changes are reviewed after the turn.
@@ -121,6 +138,7 @@ impl Engine {
         if recorded && !known {
             let event = Event::ModeChanged { mode: mode.to_owned() };
             self.record(Log::Session(key), event, Durability::Written);
+            self.gate_blind(id, mode);
         }
     }
 

@@ -62,6 +62,8 @@ pub struct Engine {
     pub(super) terminals: BTreeMap<(SessionId, String), WindowId>,
     pub(super) unrecorded: BTreeMap<Log, u32>,
     unsure: Unsure,
+    pub(super) docket: super::docket::Docket,
+    pub(super) policy: std::sync::Arc<crate::policy::Policy>,
     pub(super) failed_start: Option<(String, i32)>,
     pub(super) ending: bool,
 }
@@ -75,6 +77,8 @@ pub(super) enum Wait {
     Roots(SessionId),
     /// An ask that is being worked on.
     Job(AskId),
+    /// A request that is being judged.
+    Verdict(SessionId, crate::base::RequestKey),
     /// A revert that a dead process had begun.
     Recovery { session: crate::base::SessionKey, intent: Box<crate::ledger::RevertIntent> },
 }
@@ -100,6 +104,8 @@ impl Engine {
             terminals: BTreeMap::new(),
             unrecorded: BTreeMap::new(),
             unsure: Unsure::default(),
+            docket: super::docket::Docket::default(),
+            policy: std::sync::Arc::default(),
             failed_start: None,
             ending: false,
             setup,
@@ -135,6 +141,7 @@ impl Engine {
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),
+            Input::Judged { ask, verdict } => self.judged(ask, verdict),
             Input::Asked { ask, asked } => self.asked(ask, asked),
             Input::AppendFailed { log, record, reason } => self.append_failed(&log, &record, &reason),
             Input::Woken => {}

@@ -324,6 +324,8 @@ impl Engine {
                 self.close_window(member, &call.window, Hi::TurnEnd);
             }
         }
+        let numbers: Vec<TurnNo> = ended.iter().filter_map(|turn| turn.number).collect();
+        self.turn_settled(id, &numbers, "turn_end");
         let hi = if sharp == Sharpness::Hard { Hi::Barrier } else { Hi::Reported };
         for turn in ended.into_iter().filter_map(|turn| turn.number) {
             for member in &household {

@@ -9,11 +9,12 @@ use crate::host::perform::{Perform, refusal};
 use crate::host::rootwork::{self, Job, OpenRoot, Share};
 use crate::host::worker::{Worker, guarded};
 use crate::ledger::{Blobs, Cache, Event as Fact, Ledger, Log, Record, Skip};
+use crate::policy::Case;
 use crate::review::{Answer, Ask, Computed, Problem, ProblemKind, compute};
 use crate::store::{
     Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
 };
-use crate::surface::PROJECT_FILE;
+use crate::surface::{Disk, PROJECT_FILE};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -60,6 +61,7 @@ pub(crate) struct Effects {
     inbox: Inbox,
     opener: Worker<Opening>,
     reckoner: Worker<Reckoning>,
+    judge: Worker<(AskId, Box<Case>)>,
 }
 
 /// What is open in this process. Locked for lookups only.
@@ -134,7 +136,13 @@ impl Effects {
             beside: BTreeMap::new(),
         };
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
-        Ok(Self { place, open, inbox, opener, reckoner })
+        let told = inbox.clone();
+        let judge = Worker::start("judge", move |queue: &mut VecDeque<(AskId, Box<Case>)>| {
+            let Some((ask, case)) = queue.pop_front() else { return };
+            let verdict = guarded(|| Box::new(case.judge(&Disk)));
+            told.put(Event::Came(Box::new(Input::Judged { ask, verdict })));
+        })?;
+        Ok(Self { place, open, inbox, opener, reckoner, judge })
     }
 
     /// Queues a job on a root; says what it comes to at once when the root is not open.
@@ -205,6 +213,11 @@ impl Perform for Effects {
                 let reckoning = Reckoning { ask, session, what, ledger: ledger.clone(), blobs };
                 if let Err(Reckoning { ask, session, what, .. }) = self.reckoner.put(reckoning) {
                     self.refuse(Action::Compute { ask, session, what }, "an internal error");
+                }
+            }
+            Action::Judge { ask, case } => {
+                if let Err((ask, case)) = self.judge.put((ask, case)) {
+                    self.refuse(Action::Judge { ask, case }, "an internal error");
                 }
             }
             Action::Prepare { ask, files } => {

@@ -172,6 +172,7 @@ impl Rescue {
             | Input::RootsOpened { .. }
             | Input::Observed { .. }
             | Input::Computed { .. }
+            | Input::Judged { .. }
             | Input::Prepared { .. }
             | Input::Restored { .. }
             | Input::AppendFailed { .. }

@@ -298,6 +298,7 @@ impl Relay {
                 Action::OpenRoots { .. }
                 | Action::Observe { .. }
                 | Action::Compute { .. }
+                | Action::Judge { .. }
                 | Action::Prepare { .. }
                 | Action::Restore { .. }
                 | Action::Recover { .. } => {

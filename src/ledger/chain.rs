@@ -83,6 +83,7 @@ impl Chain {
             | Event::Commented(_)
             | Event::CommentResolved { .. }
             | Event::Rebased { .. }
+            | Event::Approval(_)
             | Event::PermissionSeen { .. }
             | Event::Noticed { .. }
             | Event::SessionClosed { .. } => self.odd += 1,

@@ -8,7 +8,8 @@ use crate::base::{
     SessionKey, TreeId, TurnNo, WallNs, WindowId,
 };
 use crate::ledger::{
-    CallFacts, Claim, Closing, Command, Comment, Gap, Observation, RevertIntent, RevertOutcome, Window,
+    Approval, CallFacts, Claim, Closing, Command, Comment, Gap, Observation, RevertIntent, RevertOutcome,
+    Window,
 };
 use serde::{Deserialize, Serialize};
 
@@ -182,7 +183,9 @@ pub enum Event {
         /// Who.
         actor: Actor,
     },
-    /// A permission request passed, with its answer when it came (observe mode).
+    /// What an agent asked for, who decided, and what came of it.
+    Approval(Approval),
+    /// A permission request passed, with its answer when it came; of versions before [`Event::Approval`].
     PermissionSeen {
         /// The call it names.
         call: Option<CallId>,

@@ -23,6 +23,7 @@
 //! **Not here.** Reading or writing files and journals (`store`); deciding what to ask or tell the agent (`review`).
 
 mod anchor;
+mod approval;
 mod attribution;
 mod blame;
 mod blobs;
@@ -51,11 +52,16 @@ mod redact;
 mod session;
 mod shape;
 mod shaping;
+mod standing;
 mod study;
 mod suspect;
 mod view;
 mod window;
 
+pub use approval::{
+    Approval, Asking, Assessment, ContentShape, Decider, EffectShape, Evidence, Grant, OptionShape, Outcome,
+    Settlement,
+};
 pub use blame::blame;
 pub use blobs::Blobs;
 pub use chain::{Chain, PlacedGap, Presence};
@@ -86,6 +92,7 @@ pub use shape::{
     SessionsShape, ShownShape, SkipShape, StatusShape, SupersededShape,
 };
 pub use shaping::{last_line, path_text, readable};
+pub use standing::{Standing, StandingRequest, StandingState};
 pub use study::Cache;
 pub use view::{
     AuthorLines, BlameLine, CallKey, CallRow, CommentView, Credit, Entry, Grade, Hunk, Listing, Loss,

@@ -133,6 +133,19 @@ impl Redactor {
         Redacted(self.replacement(Kind::Value, text))
     }
 
+    /// Replaces the secrets of a program's arguments, each in the light of the one before it.
+    pub fn words(&self, argv: &[String]) -> Vec<Redacted> {
+        let joined = self.redact(&argv.join("\t"));
+        let apart: Vec<Redacted> =
+            joined.as_str().split('\t').map(|word| Redacted(word.to_owned())).collect();
+        if apart.len() == argv.len() { apart } else { vec![joined] }
+    }
+
+    /// Returns a keyed digest that identifies exactly these bytes, and tells nobody without the key what they are.
+    pub fn digest(&self, bytes: &[u8]) -> String {
+        format!("h1:{}", blake3::keyed_hash(&self.key, bytes).to_hex())
+    }
+
     /// Returns the first eight hex digits of the keyed hash: equal for equal secrets, and for nobody without the key.
     pub fn fingerprint(&self, secret: &str) -> String {
         blake3::keyed_hash(&self.key, secret.as_bytes()).to_hex()[..8].to_owned()

@@ -5,7 +5,7 @@ use crate::base::{
 };
 use crate::ledger::{
     Actor, Command, Comment, Decision, Decisions, Event, Loss, RevertIntent, RevertOutcome, ReviewState,
-    SessionHeader, Skip, Verb,
+    SessionHeader, Skip, Standing, Verb,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,6 +25,7 @@ pub struct SessionLedger {
     comments: Vec<CommentRow>,
     notices: Vec<NoticeRow>,
     permissions: Vec<PermissionRow>,
+    standing: Standing,
     closed: Option<String>,
     skips: Vec<PlacedSkip>,
     odd: u32,
@@ -168,6 +169,7 @@ impl SessionLedger {
             Event::NoteReturned { note } => self.settle_note(note, NoteState::Returned),
             Event::Commented(comment) => self.comment(at, comment),
             Event::CommentResolved { comment, actor } => self.resolve(at, comment, actor),
+            Event::Approval(approval) => self.standing.apply(at, approval),
             Event::PermissionSeen { call, turn, title, outcome, options: _, waited_ms: _ } => {
                 let (call, title, outcome) = (call.clone(), title.clone(), outcome.clone());
                 self.permissions.push(PermissionRow { at, call, turn: *turn, title, outcome });
@@ -303,7 +305,12 @@ impl SessionLedger {
         &self.notices
     }
 
-    /// Returns the permission requests that passed.
+    /// Returns what was asked and is not over, and what was given for good.
+    pub fn standing(&self) -> &Standing {
+        &self.standing
+    }
+
+    /// Returns the permission requests that passed, as earlier versions wrote them.
     pub fn permissions(&self) -> &[PermissionRow] {
         &self.permissions
     }

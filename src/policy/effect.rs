@@ -1,6 +1,10 @@
 //! What a request wants, whatever message it came in, and how well that is known.
 
 use crate::acp::{CallClaim, Said, Wanted, WantedForm};
+use crate::base::SessionId;
+pub use crate::ledger::Evidence;
+use crate::ledger::{ContentShape, EffectShape, Redactor};
+use serde_json::{Value, json};
 
 /// What a request wants: one effect at least.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -8,16 +12,6 @@ pub struct Subject {
     effects: Vec<Effect>,
     /// How well it is known.
     pub evidence: Evidence,
-}
-
-/// How well it is known what a request wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// Fields say it. May be allowed without a question.
-    Structured,
-    /// Only text for people says it. Is never allowed without one.
-    Display,
 }
 
 /// One thing that a request wants. Exact, not redacted: it is judged and shown to the person, and goes no further.
@@ -29,8 +23,8 @@ pub enum Effect {
         form: Form,
         /// Where, as sent.
         cwd: Option<String>,
-        /// Names of variables that are set for it.
-        env: Vec<String>,
+        /// Variables that are set for it.
+        env: Vec<(String, String)>,
     },
     /// A file is written, whole or in part.
     Write {
@@ -101,7 +95,7 @@ impl Subject {
                     WantedForm::Argv(argv) => unwrapped(argv),
                 },
                 cwd: command.cwd.clone(),
-                env: command.env.iter().map(|(name, _)| name.clone()).collect(),
+                env: command.env.clone(),
             });
         }
         effects.extend(wanted.fetches.iter().map(|url| Effect::Fetch { url: url.clone() }));
@@ -132,9 +126,70 @@ impl Subject {
         Self { effects: vec![effect], evidence: Evidence::Display }
     }
 
+    /// Returns what it wants as it is stored and shown: without secrets.
+    pub fn shown(&self, redactor: &Redactor) -> Vec<EffectShape> {
+        self.effects.iter().map(|effect| effect.shown(redactor)).collect()
+    }
+
+    /// Returns a keyed digest of exactly what it wants, in this session: titles and ids do not count.
+    pub fn binding(&self, redactor: &Redactor, session: &SessionId) -> String {
+        let effects: Vec<Value> = self.effects.iter().map(Effect::canonical).collect();
+        // Members are written in the order in which they stand here: one text for one meaning.
+        let canonical = json!({ "v": 1, "session": session.as_str(), "effects": effects });
+        redactor.digest(canonical.to_string().as_bytes())
+    }
+
     /// Returns what it wants; never empty.
     pub fn effects(&self) -> &[Effect] {
         &self.effects
+    }
+}
+
+impl Effect {
+    fn shown(&self, redactor: &Redactor) -> EffectShape {
+        let redact = |text: &String| redactor.redact(text);
+        match self {
+            Self::Exec { form, cwd, env } => {
+                let (text, argv) = match form {
+                    Form::Text(text) => (Some(redact(text)), Vec::new()),
+                    Form::Argv(argv) => (None, redactor.words(argv)),
+                };
+                let env = env.iter().map(|(name, value)| (name.clone(), redactor.value(value))).collect();
+                EffectShape::Exec { text, argv, cwd: cwd.as_ref().map(redact), env }
+            }
+            Self::Write { path, new } => {
+                let content = |text: &String| ContentShape {
+                    digest: redactor.digest(text.as_bytes()),
+                    bytes: text.len() as u64,
+                    lines: text.lines().count() as u64,
+                };
+                EffectShape::Write { path: redact(path), new: new.as_ref().map(content) }
+            }
+            Self::Read { path } => EffectShape::Read { path: redact(path) },
+            Self::Delete { path } => EffectShape::Delete { path: redact(path) },
+            Self::Move { from, to } => EffectShape::Move { from: redact(from), to: redact(to) },
+            Self::Fetch { url } => EffectShape::Fetch { url: redact(url) },
+            Self::Opaque { kind, title } => {
+                EffectShape::Opaque { tool_kind: kind.clone(), title: redact(title) }
+            }
+        }
+    }
+
+    fn canonical(&self) -> Value {
+        match self {
+            Self::Exec { form: Form::Text(text), cwd, env } => {
+                json!({ "exec": { "text": text, "cwd": cwd, "env": env } })
+            }
+            Self::Exec { form: Form::Argv(argv), cwd, env } => {
+                json!({ "exec": { "argv": argv, "cwd": cwd, "env": env } })
+            }
+            Self::Write { path, new } => json!({ "write": { "path": path, "new": new } }),
+            Self::Read { path } => json!({ "read": path }),
+            Self::Delete { path } => json!({ "delete": path }),
+            Self::Move { from, to } => json!({ "move": [from, to] }),
+            Self::Fetch { url } => json!({ "fetch": url }),
+            Self::Opaque { kind, title } => json!({ "opaque": { "kind": kind, "title": title } }),
+        }
     }
 }
 

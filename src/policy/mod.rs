@@ -19,6 +19,7 @@
 //! and what a mode of an agent means (`config`).
 
 mod arg;
+mod case;
 mod classify;
 mod effect;
 mod floor;
@@ -32,6 +33,7 @@ mod table;
 mod verdict;
 mod word;
 
+pub use case::Case;
 pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
 pub use effect::{Effect, Evidence, Form, Subject};
 pub use floor::{Floor, Level, Met};

@@ -148,7 +148,7 @@ impl Judge<'_> {
                     // Clients differ in whether a shell is involved: the stricter reading holds.
                     Form::Argv(argv) => inner.command(&quoted(argv)).and(inner.command(&argv.join(" "))),
                 };
-                env.iter().fold(verdict, |verdict, name| {
+                env.iter().fold(verdict, |verdict, (name, _)| {
                     if super::floor::changes_execution(name) {
                         let says = format!("the variable {name} changes which programs run");
                         verdict.raised(Reason::new(Layer::Floor, Decision::Ask, says), Level::Ask)

@@ -333,7 +333,7 @@ fn graded(line: &[u8], log: &Log) -> Loss {
 }
 
 fn is_harmless(kind: &str) -> bool {
-    INFORMATIONAL.contains(&kind) || BASES.contains(&kind)
+    INFORMATIONAL.contains(&kind) || IN_APPROVALS.contains(&kind) || BASES.contains(&kind)
 }
 
 /// An append that never ended: nothing was told that it had happened. A whole record has its checksum at its end.
@@ -363,8 +363,27 @@ const INFORMATIONAL: &[&str] = &[
     "commented",
     "comment_resolved",
     "permission_seen",
+    "approval",
     "noticed",
     "session_closed",
+];
+
+/// Words that stand as kinds inside the record of an approval: of answers that were offered, and of who decided.
+const IN_APPROVALS: &[&str] = &[
+    "allow_once",
+    "allow_always",
+    "reject_once",
+    "reject_always",
+    "editor",
+    "person",
+    "floor",
+    "rule",
+    "mode",
+    "covered",
+    "grant",
+    "classifier",
+    "assessor",
+    "system",
 ];
 
 fn legible_root(line: &[u8]) -> Option<RootId> {

@@ -1,8 +1,9 @@
 //! The command line: what was typed → what is meant.
 
+use super::approvals::Filter;
 use super::policy::{About, Inquiry};
 use super::setup::Editor;
-use crate::base::Digest;
+use crate::base::{Digest, WallNs};
 use crate::config::Mode;
 use crate::review::{Ask, Decide, DecideVerb, Selector};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -105,6 +106,8 @@ pub enum What {
         /// Go on for as long as there is a reader.
         follow: bool,
     },
+    /// What was asked for and decided.
+    Approvals(Filter),
     /// One line for each thing that moves the queue.
     Watch,
 }
@@ -435,8 +438,44 @@ struct LogArgs {
     #[command(flatten)]
     reading: Reading,
     /// Go on as records are written
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "approvals")]
     follow: bool,
+    /// Only what agents asked for, who decided, and what came of it
+    #[arg(long)]
+    approvals: bool,
+    #[command(flatten)]
+    filter: FilterArgs,
+}
+
+#[derive(Args)]
+struct FilterArgs {
+    /// With --approvals: only records behind this one
+    #[arg(long, value_name = "SEQ", requires = "approvals")]
+    after: Option<u64>,
+    /// With --approvals: at most so many records
+    #[arg(long, value_name = "N", requires = "approvals", default_value_if("approvals", "true", "200"))]
+    limit: Option<usize>,
+    /// With --approvals: only of requests that stand so
+    #[arg(long, value_name = "STATE", requires = "approvals", value_parser = Filter::STATES)]
+    state: Option<String>,
+    /// With --approvals: only records of this kind, such as requested, decided or assessed
+    #[arg(long, value_name = "KIND", requires = "approvals")]
+    kind: Option<String>,
+    /// With --approvals: only records since this time, such as 2026-11-30T12:00:00Z
+    #[arg(long, value_name = "TIME", requires = "approvals", value_parser = instant)]
+    since: Option<WallNs>,
+}
+
+impl FilterArgs {
+    fn filter(self) -> Filter {
+        let Self { after, limit, state, kind, since } = self;
+        Filter { after, limit: limit.unwrap_or(Filter::LIMIT), state, kind, since }
+    }
+}
+
+fn instant(text: &str) -> Result<WallNs, String> {
+    let time: jiff::Timestamp = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    i64::try_from(time.as_nanosecond()).map(WallNs).map_err(|error| error.to_string())
 }
 
 #[derive(Args)]
@@ -555,6 +594,7 @@ impl Command {
             Self::Resolve(args) => args.reading.plain(Ask::Resolve { comment: args.comment }),
             Self::Rebase(args) => args.reading.ask(What::Rebase { root: args.root, agreed: args.yes }),
             Self::Blame(args) => args.reading.plain(Ask::Blame { path: args.path }),
+            Self::Log(args) if args.approvals => args.reading.ask(What::Approvals(args.filter.filter())),
             Self::Log(args) => args.reading.ask(What::Log { follow: args.follow }),
             Self::Diff(args) => {
                 let selector = args.selection.selector(args.ids).unwrap_or(Selector::All);

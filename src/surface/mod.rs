@@ -14,6 +14,7 @@
 //! **Not here.** Carrying an ask out (`host`, which implements [`Port`]); computing what is shown (`ledger`, `review`);
 //! slash commands (`review`).
 
+mod approvals;
 mod base64;
 mod cli;
 mod doctor;
@@ -25,6 +26,7 @@ mod setup;
 mod terminal;
 pub mod text;
 
+pub use approvals::Filter;
 pub use cli::{By, Invocation, Request, Todo, What, Wrap, command, parse};
 pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};

@@ -1,5 +1,6 @@
 //! One request on the command line, from the choice of a session to the exit code.
 
+use super::approvals::{Filter, flat};
 use super::base64;
 use super::cli::{By, Request, What};
 use super::port::{Cursor, LogLine, Port};
@@ -77,7 +78,12 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
             return Ok(0);
         }
         What::Delete { session } => return delete(&rows, session, request, port, terminal),
-        What::Plain(_) | What::Hunks { .. } | What::Rebase { .. } | What::Log { .. } | What::Watch => {}
+        What::Plain(_)
+        | What::Hunks { .. }
+        | What::Rebase { .. }
+        | What::Log { .. }
+        | What::Approvals(_)
+        | What::Watch => {}
     }
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
     let line = Line { row, port, json: request.json };
@@ -87,6 +93,7 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
             line.log_superseded(terminal).map(|()| 0)
         }
         What::Log { follow: true } => line.follow(terminal),
+        What::Approvals(filter) => line.approvals(filter, terminal),
         What::Watch => line.watch(terminal),
         What::Rebase { root, agreed } => line.rebase(root.as_deref(), *agreed, terminal),
         What::Hunks { paths, exit_code, by } => {
@@ -184,6 +191,23 @@ impl Line<'_> {
             terminal.out.write_all(text.as_bytes())?;
         }
         Ok(terminal.out.flush()?)
+    }
+
+    /// Lists what was asked for and decided.
+    fn approvals(&self, filter: &Filter, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
+        let lines = self.port.log(&self.row.key, &mut Cursor::default())?;
+        let (chosen, next) = filter.choose(&lines);
+        if self.json {
+            let items: Vec<Value> = chosen.iter().map(|line| flat(line, &self.row.session_id)).collect();
+            terminal.print(true, &json!({ "items": items, "next": next }), "")?;
+            return Ok(0);
+        }
+        let mut text = LogText::default();
+        for line in chosen {
+            terminal.out.write_all(text.line(&terminal.out_style, line).as_bytes())?;
+        }
+        terminal.out.flush()?;
+        Ok(0)
     }
 
     fn follow(&self, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {

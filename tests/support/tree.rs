@@ -159,6 +159,26 @@ impl Tree {
     }
 }
 
+impl hunkgate::policy::Ground for Tree {
+    fn real(&self, absolute: &str) -> Option<String> {
+        let mut path = hunkgate::policy::normal(absolute);
+        for _ in 0..16 {
+            let link = self.files.iter().find(|(link, file)| {
+                file.mode == Mode::Symlink
+                    && path
+                        .strip_prefix(link.as_str())
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            });
+            let Some((link, file)) = link else { return Some(path) };
+            let target = String::from_utf8_lossy(&file.bytes).into_owned();
+            let directory = &link[..link.rfind('/').unwrap_or(0)];
+            let target = if target.starts_with('/') { target } else { format!("{directory}/{target}") };
+            path = hunkgate::policy::normal(&format!("{target}{}", &path[link.len()..]));
+        }
+        None
+    }
+}
+
 impl Blobs for Tree {
     fn bytes(&self, blob: BlobId) -> Option<Arc<[u8]>> {
         self.bytes_of(blob)

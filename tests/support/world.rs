@@ -234,6 +234,9 @@ impl World {
                 let computed = review::compute(ledger, &session, &what, &self.tree, &mut self.cache);
                 vec![Input::Computed { ask, computed }]
             }
+            Action::Judge { ask, case } => {
+                vec![Input::Judged { ask, verdict: Ok(Box::new(case.judge(&self.tree))) }]
+            }
             Action::Prepare { ask, files } => {
                 let files = files.into_iter().map(|plan| self.prepare(plan)).collect();
                 vec![Input::Prepared { ask, files }]

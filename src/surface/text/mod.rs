@@ -12,6 +12,7 @@
 //! **Not here.** What is shown: that is in the shapes (`ledger`).
 
 mod answer;
+mod approval;
 mod blame;
 mod decided;
 mod hunk;

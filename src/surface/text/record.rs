@@ -1,5 +1,6 @@
 //! One line for one journal record.
 
+use super::approval::approval_line;
 use super::style::{Style, Tone, brief, count, harmless};
 use crate::base::{CallId, RepoPath, SessionKey, WindowId};
 use crate::ledger::{
@@ -78,6 +79,7 @@ fn event_line(event: &Event) -> String {
         | Event::Commented(_)
         | Event::CommentResolved { .. }
         | Event::Rebased { .. } => review_line(event),
+        Event::Approval(approval) => approval_line(approval),
         Event::SessionOpened(_)
         | Event::SessionResumed { .. }
         | Event::BaseTaken { .. }

@@ -1,0 +1,126 @@
+//! What of the approvals of one session is not over: open requests, allowed ones, standing permissions.
+
+use crate::base::{CallId, RequestKey, TurnNo, WallNs};
+use crate::ledger::{Approval, Asking, Grant, Outcome};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The folded approvals of one session. What is over stays in the file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    asked: u32,
+    announced: u32,
+    open: BTreeMap<RequestKey, StandingRequest>,
+    grants: Vec<Grant>,
+    approved: BTreeSet<(Option<TurnNo>, CallId)>,
+    differing: BTreeSet<(CallId, Option<TurnNo>, String)>,
+    blind: Option<String>,
+    policy: Option<String>,
+}
+
+/// A request that is not over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandingRequest {
+    /// When it was asked.
+    pub at: WallNs,
+    /// What.
+    pub asking: Asking,
+    /// How far it has come.
+    pub state: StandingState,
+}
+
+/// How far a request has come that is not over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StandingState {
+    /// Nobody has decided.
+    Open,
+    /// It was allowed, and has not gone on.
+    Allowed,
+    /// It went on, and nothing is known of its end.
+    Used,
+}
+
+impl Standing {
+    /// Takes in one record.
+    pub(super) fn apply(&mut self, at: WallNs, approval: &Approval) {
+        match approval {
+            Approval::Requested(asking) => {
+                self.asked += 1;
+                let row = StandingRequest { at, asking: asking.clone(), state: StandingState::Open };
+                self.open.insert(asking.request.clone(), row);
+            }
+            Approval::Observed(_) => self.announced += 1,
+            Approval::Decided { request, outcome: Outcome::Allow, .. } => {
+                if let Some(row) = self.open.get_mut(request) {
+                    row.state = StandingState::Allowed;
+                    if let Some(call) = &row.asking.call {
+                        self.approved.insert((row.asking.turn, call.clone()));
+                    }
+                }
+            }
+            Approval::Used { request } => {
+                if let Some(row) = self.open.get_mut(request) {
+                    row.state = StandingState::Used;
+                }
+            }
+            Approval::Decided { request, .. }
+            | Approval::Settled { request, .. }
+            | Approval::Cancelled { request, .. }
+            | Approval::Voided { request, .. } => {
+                self.open.remove(request);
+            }
+            Approval::Differs { call, turn, path } => {
+                self.differing.insert((call.clone(), *turn, path.to_string()));
+            }
+            Approval::GrantIssued(grant) => self.grants.push(grant.clone()),
+            Approval::GrantRevoked { grant, reason: _ } => self.grants.retain(|known| known.id != *grant),
+            Approval::GateBlind { mode } => self.blind = Some(mode.clone()),
+            Approval::PolicyLoaded { digest, .. } => self.policy = Some(digest.clone()),
+            Approval::Assessed(_) | Approval::Prompted { .. } | Approval::AnswerRejected { .. } => {}
+        }
+    }
+
+    /// Says how many requests were made.
+    pub fn asked(&self) -> u32 {
+        self.asked
+    }
+
+    /// Says how many commands, reads and writes were seen that nobody was asked about.
+    pub fn announced(&self) -> u32 {
+        self.announced
+    }
+
+    /// Returns the requests that are not over, by name.
+    pub fn open(&self) -> impl Iterator<Item = &StandingRequest> {
+        self.open.values()
+    }
+
+    /// Returns a request that is not over.
+    pub fn request(&self, key: &RequestKey) -> Option<&StandingRequest> {
+        self.open.get(key)
+    }
+
+    /// Returns the standing permissions.
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
+    /// Says whether a call of a turn was allowed by an answer.
+    pub fn was_approved(&self, turn: Option<TurnNo>, call: &CallId) -> bool {
+        self.approved.contains(&(turn, call.clone()))
+    }
+
+    /// Says whether it was recorded already that a call wrote something else than was shown.
+    pub fn is_said_to_differ(&self, turn: Option<TurnNo>, call: &CallId, path: &str) -> bool {
+        self.differing.contains(&(call.clone(), turn, path.to_owned()))
+    }
+
+    /// Returns the last mode in which the agent was found not to ask.
+    pub fn blind(&self) -> Option<&str> {
+        self.blind.as_deref()
+    }
+
+    /// Returns the digest of the rules that were in force last.
+    pub fn policy(&self) -> Option<&str> {
+        self.policy.as_deref()
+    }
+}
