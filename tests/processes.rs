@@ -26,3 +26,5 @@ mod relay;
 mod repositories;
 #[path = "processes/scratch.rs"]
 mod scratch;
+#[path = "processes/shared.rs"]
+mod shared;

@@ -490,6 +490,20 @@ fn open_or_make(dir: &Path) -> Result<Repository, StoreError> {
     if let Ok(repository) = Repository::open_bare(dir) {
         return Ok(repository);
     }
+    // Several proxies may open a new root in the same moment: whoever is first puts a whole store there.
+    static MADE: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let beside = dir.with_extension(format!("{}-{number}.new", std::process::id()));
+    let _ = std::fs::remove_dir_all(&beside);
+    make(&beside)?;
+    let moved = std::fs::rename(&beside, dir);
+    if moved.is_err() {
+        let _ = std::fs::remove_dir_all(&beside);
+    }
+    Repository::open_bare(dir).or_else(|_| make(dir))
+}
+
+fn make(dir: &Path) -> Result<Repository, StoreError> {
     make_private_dir(dir)?;
     let mut options = git2::RepositoryInitOptions::new();
     options.bare(true).external_template(false).mkdir(true);

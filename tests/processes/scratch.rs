@@ -200,6 +200,13 @@ impl Scratch {
         self.launch(command, prepare)
     }
 
+    /// Starts a proxy on another agent's script.
+    pub(crate) fn start_agent(&self, script: &str, prepare: impl FnOnce(&mut Command)) -> Live<'_> {
+        let mut command = Command::new(&self.binary);
+        command.args(["run", "--", "/bin/sh", "-c", script]);
+        self.launch(command, prepare)
+    }
+
     /// Starts a proxy by way of another program, which is given our binary and the agent's script.
     pub(crate) fn start_by(&self, program: &[&str]) -> Live<'_> {
         let mut command = Command::new(program[0]);
