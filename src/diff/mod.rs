@@ -1,6 +1,6 @@
 //! **Job.** What differs between two contents, line by line, and how positions carry across a chain of differences.
 //!
-//! **Words.** [`Text`] (bytes cut into lines), [`Span`] (1-based half-open lines), [`LineHunk`], [`Diff`], [`LineMap`], [`Eol`].
+//! **Words.** [`Text`] (bytes cut into lines), [`Span`] (1-based half-open lines), [`LineHunk`], [`Diff`], [`LineMap`], [`Eol`], [`Inline`] (words of a line).
 //!
 //! **Laws.**
 //! 1. Applying a diff to its first text gives the second, and its inverse undoes it (`laws::diff_laws`).
@@ -13,6 +13,8 @@
 
 mod compose;
 mod text;
+mod words;
 
 pub use compose::LineMap;
 pub use text::{Diff, Eol, LineHunk, Span, Text, is_binary};
+pub use words::Inline;

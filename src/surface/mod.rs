@@ -23,8 +23,11 @@ mod places;
 mod policy;
 mod port;
 mod setup;
+mod sides;
 mod terminal;
 pub mod text;
+#[cfg(feature = "tui")]
+pub mod tui;
 
 pub use approvals::Filter;
 pub use cli::{By, Invocation, Request, Todo, What, Wrap, command, parse};

@@ -242,7 +242,7 @@ impl Line<'_> {
 
 /// Returns why the queue moved, when an event moves it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no queue")]
-fn moves_the_queue(event: &Event) -> Option<&'static str> {
+pub(super) fn moves_the_queue(event: &Event) -> Option<&'static str> {
     match event {
         Event::Observed(observation) if !observation.changes.is_empty() => Some("observed"),
         Event::Decided(_) | Event::RejectPending { .. } | Event::RejectSettled { .. } => Some("decided"),

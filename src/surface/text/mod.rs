@@ -29,3 +29,5 @@ pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;
+#[cfg(feature = "tui")]
+pub(in crate::surface) use style::is_steering;

@@ -85,7 +85,7 @@ pub(super) fn harmless(text: &str) -> String {
 }
 
 /// Says whether a character changes the direction of text, or joins and hides without being seen.
-fn is_steering(c: char) -> bool {
+pub(in crate::surface) fn is_steering(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
