@@ -33,6 +33,8 @@ pub struct Config {
     pub withhold: BTreeSet<String>,
     /// Our own log.
     pub log: Log,
+    /// Action of the terminal UI → the keys that do it, where the person changed them.
+    pub keys: BTreeMap<String, Vec<String>>,
     /// The rules of the policy, as they were written; a project's never allow.
     pub rules: Vec<RuleText>,
     /// What was accepted and has no effect, or was ignored: one sentence each, for status and stderr.
@@ -205,6 +207,7 @@ impl Default for Config {
             store: Store { max_size: 10 << 30, keep_days: None },
             withhold: BTreeSet::new(),
             log: Log { level: "warn".to_owned(), file: None },
+            keys: BTreeMap::new(),
             rules: Vec::new(),
             warnings: Vec::new(),
         }
@@ -273,6 +276,7 @@ const KEYS: &[Key] = &[
     key("secrets.withhold", Effect::Now, Project::Tightens),
     key("log.level", Effect::Now, Project::UserOnly),
     key("log.file", Effect::Now, Project::UserOnly),
+    key("tui.keys", Effect::Now, Project::UserOnly),
 ];
 
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
@@ -350,6 +354,7 @@ enum Value {
     Withhold(BTreeSet<String>),
     Level(String),
     File(Option<String>),
+    Keys(BTreeMap<String, Vec<String>>),
 }
 
 impl Config {
@@ -457,7 +462,8 @@ impl Config {
             | Value::MaxSize(_)
             | Value::Keep(_)
             | Value::Level(_)
-            | Value::File(_) => None,
+            | Value::File(_)
+            | Value::Keys(_) => None,
         }
     }
 
@@ -483,6 +489,7 @@ impl Config {
             Value::Withhold(value) => self.withhold = value,
             Value::Level(value) => self.log.level = value,
             Value::File(value) => self.log.file = value,
+            Value::Keys(value) => self.keys = value,
         }
     }
 }
@@ -532,7 +539,8 @@ impl Written {
             | Value::MaxSize(_)
             | Value::Keep(_)
             | Value::Level(_)
-            | Value::File(_) => None,
+            | Value::File(_)
+            | Value::Keys(_) => None,
         });
         patterns.flatten().map(String::as_str)
     }

@@ -1,6 +1,7 @@
 //! argv → command → exit code, nothing else.
 
 use hunkgate::host::{self, Recorded};
+use hunkgate::ledger::Channel;
 use hunkgate::review::{Problem, ProblemKind};
 use hunkgate::surface::{self, Machine, Todo};
 use std::process::ExitCode;
@@ -25,6 +26,14 @@ fn main() -> ExitCode {
         },
         Todo::Ask(request) => match machine.config() {
             Ok(config) => machine.ask(&request, &Recorded::at(machine.state(), config)),
+            Err(problem) => machine.complain(&problem),
+        },
+        Todo::Review { session } => match machine.config() {
+            Ok(config) => {
+                let keys = config.keys.clone();
+                let port = Recorded::at(machine.state(), config).through(Channel::Tui);
+                machine.review(session.as_deref(), &keys, port)
+            }
             Err(problem) => machine.complain(&problem),
         },
         Todo::Demo { keep } => exit(&machine, host::demo(keep)),

@@ -28,3 +28,6 @@ mod repositories;
 mod scratch;
 #[path = "processes/shared.rs"]
 mod shared;
+#[cfg(feature = "tui")]
+#[path = "processes/terminal.rs"]
+mod terminal;

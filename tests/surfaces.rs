@@ -22,6 +22,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[cfg(feature = "tui")]
+#[path = "surfaces/tui.rs"]
+mod tui;
+
 // ── help ──
 
 #[test]

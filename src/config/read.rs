@@ -4,7 +4,7 @@ use super::{
     Approvals, AtTurnEnd, ConfigError, DECISIONS, Decision, Defer, Holdable, KEYS, LATER_SECTIONS, MODES,
     ModeSetting, OnRecordFailure, POLICY_SECTIONS, RuleBy, RuleText, Setting, Value, Written,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
 
 /// One file being read.
@@ -231,6 +231,7 @@ impl Reader<'_> {
                 let path = self.string(name, at, value)?;
                 Value::File((!path.is_empty()).then(|| path.to_owned()))
             }
+            "tui.keys" => Value::Keys(self.keys(name, at, value)?),
             other => return Err(self.unknown(at, other)),
         })
     }
@@ -248,6 +249,26 @@ impl Reader<'_> {
             let all: Vec<_> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
             self.wrong(at, name, &all.join(" or "))
         })
+    }
+
+    /// Action → a key, or several.
+    fn keys(
+        self,
+        name: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<BTreeMap<String, Vec<String>>, ConfigError> {
+        let rows = value.as_table().ok_or_else(|| self.wrong(at, name, "a table: action = [\"key\", …]"))?;
+        let mut keys = BTreeMap::new();
+        for (action, given) in rows {
+            let at = action.span().start;
+            let list = match given.get_ref().as_str() {
+                Some(one) => vec![one.to_owned()],
+                None => self.strings(action.get_ref(), at, given.get_ref())?.into_iter().collect(),
+            };
+            keys.insert(action.get_ref().to_string(), list);
+        }
+        Ok(keys)
     }
 
     fn string<'v>(self, name: &str, at: usize, value: &'v DeValue<'_>) -> Result<&'v str, ConfigError> {

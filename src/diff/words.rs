@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_words_that_differ_are_named_on_both_sides() {
         let inline = Inline::of("let a = first(x);", "let a = second(x, y);").unwrap();
-        assert_eq!(inline.before, [8..13]);
+        assert_eq!(inline.before, std::iter::once(8..13).collect::<Vec<_>>());
         assert_eq!(inline.after, [8..14, 16..19]);
     }
 

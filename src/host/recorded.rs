@@ -16,12 +16,19 @@ use std::path::{Path, PathBuf};
 pub struct Recorded {
     state: Option<PathBuf>,
     config: Config,
+    channel: Channel,
 }
 
 impl Recorded {
     /// Looks into a state directory, which may not exist yet.
     pub fn at(state: Option<PathBuf>, config: Config) -> Self {
-        Self { state, config }
+        Self { state, config, channel: Channel::Cli }
+    }
+
+    /// Asks through another door than the command line.
+    #[must_use]
+    pub fn through(self, channel: Channel) -> Self {
+        Self { channel, ..self }
     }
 
     /// Opens the state directory, when anything was ever recorded in it.
@@ -50,7 +57,7 @@ impl Port for Recorded {
     }
 
     fn ask(&self, session: &SessionKey, ask: Ask) -> Answer {
-        let actor = Actor { who: Who::Person, channel: Channel::Cli };
+        let actor = Actor { who: Who::Person, channel: self.channel };
         let asked = Asked { session: session.clone(), actor, may_decide: false, ask };
         match self.must_open() {
             Ok(state) => desk::ask(&state, &self.config, asked),

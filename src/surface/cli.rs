@@ -33,6 +33,11 @@ pub enum Todo {
     DemoAgent,
     /// Ask something of what is recorded.
     Ask(Request),
+    /// The terminal UI.
+    Review {
+        /// An id or a unique prefix; the newest session whose root holds the current directory when absent.
+        session: Option<String>,
+    },
     /// What works here.
     Doctor {
         /// As JSON.
@@ -151,6 +156,7 @@ See what changed
   watch                           one line for each thing that moves the queue
 
 Decide
+  review                          the queue in the terminal: read, accept, reject and comment with single keys
   accept ID… | SELECTION          keep it; writes no file
   reject ID… | SELECTION          put it back on disk and tell the agent
   undo, redo                      take the last decision back, or forward again
@@ -198,6 +204,8 @@ enum Command {
     Hunks(HunksArgs),
     /// One hunk: diff, calls, evidence, history
     Show(ShowArgs),
+    /// The queue in the terminal: read, accept, reject and comment with single keys
+    Review(ReviewArgs),
     /// Keep changes; writes no file
     #[command(after_help = DECIDING)]
     Accept(AcceptArgs),
@@ -282,6 +290,13 @@ struct Reading {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Args)]
+struct ReviewArgs {
+    /// A session by id or unique prefix [default: the newest whose root holds this directory]
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
 }
 
 #[derive(Args)]
@@ -582,6 +597,7 @@ impl Command {
             Self::Hunks(args) => {
                 args.reading.ask(What::Hunks { paths: args.paths, exit_code: args.exit_code, by: args.by })
             }
+            Self::Review(args) => Todo::Review { session: args.session },
             Self::Show(args) => args.reading.plain(Ask::Show { id: args.id }),
             Self::Accept(args) => args.deciding.todo(DecideVerb::Accept, Insistence::default()),
             Self::Reject(args) => {

@@ -6,15 +6,22 @@ use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Launch, Port};
 use super::setup::{Editor, setup};
+#[cfg(feature = "tui")]
+use super::terminal::choose;
 use super::terminal::{Terminal, carry_out};
 use super::text::Style;
+#[cfg(feature = "tui")]
+use super::tui;
 use crate::config::{Config, Written};
 use crate::review::{Problem, ProblemKind};
 use jiff::tz::TimeZone;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+#[cfg(feature = "tui")]
+use std::sync::Arc;
 
 /// This process.
 #[derive(Clone, Debug)]
@@ -60,6 +67,60 @@ impl Machine {
     /// Carries a request out.
     pub fn ask(&self, request: &Request, port: &dyn Port) -> ExitCode {
         ExitCode::from(self.with_terminal(|terminal| carry_out(request, port, terminal)))
+    }
+
+    /// Shows the queue in the terminal until the person leaves; `keys` is what the person says of them.
+    #[cfg(feature = "tui")]
+    pub fn review(
+        &self,
+        session: Option<&str>,
+        keys: &BTreeMap<String, Vec<String>>,
+        port: impl Port + Send + Sync + 'static,
+    ) -> ExitCode {
+        let sat = self.sitting(session, keys, Arc::new(port)).and_then(|sitting| {
+            tui::run(&sitting)
+                .map_err(|error| Problem::new(ProblemKind::Internal, format!("the terminal failed: {error}")))
+        });
+        sat.map_or_else(|problem| self.complain(&problem), |()| ExitCode::SUCCESS)
+    }
+
+    /// Says that this build cannot.
+    #[cfg(not(feature = "tui"))]
+    pub fn review(
+        &self,
+        _session: Option<&str>,
+        _keys: &BTreeMap<String, Vec<String>>,
+        _port: impl Port + Send + Sync + 'static,
+    ) -> ExitCode {
+        let problem = Problem::new(ProblemKind::Config, "this build has no terminal UI");
+        self.complain(&problem.hint("build it with the feature `tui`; `hunkgate hunks` lists the queue"))
+    }
+
+    #[cfg(feature = "tui")]
+    fn sitting(
+        &self,
+        session: Option<&str>,
+        keys: &BTreeMap<String, Vec<String>>,
+        port: Arc<dyn Port + Send + Sync>,
+    ) -> Result<tui::Sitting, Problem> {
+        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+            return Err(Problem::new(ProblemKind::User, "review wants a terminal")
+                .hint("`hunkgate hunks` lists the queue in a pipe"));
+        }
+        let keys = tui::Keys::with(keys).map_err(|message| {
+            Problem::new(ProblemKind::Config, format!("tui.keys: {message}"))
+                .hint("docs/terminal.md lists the actions and their keys")
+        })?;
+        let rows = port.sessions()?;
+        let row = choose(&rows, session, &self.cwd)?;
+        Ok(tui::Sitting {
+            session: row.key.clone(),
+            title: format!("{} · {}", row.agent, row.session_id),
+            keys,
+            theme: tui::Theme(depth()),
+            editor: editor(),
+            port,
+        })
     }
 
     /// Says what works here.
@@ -142,6 +203,33 @@ fn style(stream: &impl IsTerminal) -> Style {
     let unwanted = env("NO_COLOR").is_some_and(|value| !value.is_empty())
         || env("TERM").is_some_and(|term| term == "dumb");
     if stream.is_terminal() && !unwanted { Style::coloured(zone) } else { Style::plain(zone) }
+}
+
+/// What the terminal can show, by what the environment says of it.
+#[cfg(feature = "tui")]
+fn depth() -> tui::Depth {
+    let says = |name: &str| env(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
+    if !says("NO_COLOR").is_empty() || matches!(says("TERM").as_str(), "dumb" | "vt100" | "vt220") {
+        return tui::Depth::None;
+    }
+    if !matches!(says("COLORTERM").as_str(), "truecolor" | "24bit") {
+        return tui::Depth::Sixteen;
+    }
+    // `COLORFGBG` ends in the number of the ground's colour, where a terminal sets it.
+    let ground = says("COLORFGBG").rsplit(';').next().and_then(|number| number.parse::<u8>().ok());
+    if ground.is_some_and(|ground| ground == 7 || ground == 15) {
+        tui::Depth::Light
+    } else {
+        tui::Depth::Dark
+    }
+}
+
+/// The person's editor: a program and its arguments.
+#[cfg(feature = "tui")]
+fn editor() -> Vec<OsString> {
+    let named = ["VISUAL", "EDITOR"].into_iter().filter_map(env).find(|value| !value.is_empty());
+    let words = named.and_then(|value| value.into_string().ok()).unwrap_or_default();
+    words.split_whitespace().map(OsString::from).collect()
 }
 
 /// Asks on the terminal; `None` where there is none.

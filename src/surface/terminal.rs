@@ -359,7 +359,7 @@ fn owes(answer: &Answer) -> bool {
 }
 
 /// Chooses a session: by id, key or unique prefix; else the first (newest) whose root holds `cwd`.
-fn choose<'r>(
+pub(super) fn choose<'r>(
     rows: &'r [SessionRowShape],
     wanted: Option<&str>,
     cwd: &Path,

@@ -1,6 +1,5 @@
 //! Deciding from the terminal UI: always by id, always with the digests that were shown.
 
-use super::keys::Action;
 use super::leaf::Leaf;
 use super::model::{Model, Over, Purpose};
 use super::msg::{Cmd, Tag};
@@ -14,20 +13,7 @@ use crate::review::{Answer, Ask, Decide, DecideVerb, Selector};
 use std::collections::BTreeSet;
 
 impl Model {
-    pub(super) fn decide(&mut self, action: Action) -> Vec<Cmd> {
-        match action {
-            Action::Accept => self.decide_here(DecideVerb::Accept, Insist::No),
-            Action::Reject => self.decide_here(DecideVerb::Reject, Insist::No),
-            Action::ForceReject => self.decide_here(DecideVerb::Reject, Insist::Yes),
-            Action::AcceptFile => self.decide_file(DecideVerb::Accept),
-            Action::RejectFile => self.decide_file(DecideVerb::Reject),
-            Action::Undo => vec![Cmd::Ask(Tag::Decision, Ask::Undo)],
-            Action::Redo => vec![Cmd::Ask(Tag::Decision, Ask::Redo)],
-            _ => Vec::new(),
-        }
-    }
-
-    fn decide_here(&mut self, verb: DecideVerb, insist: Insist) -> Vec<Cmd> {
+    pub(super) fn decide_here(&mut self, verb: DecideVerb, insist: Insist) -> Vec<Cmd> {
         let target = match verb {
             DecideVerb::Accept => ReviewState::Accepted,
             DecideVerb::Reject => ReviewState::Rejected,
@@ -53,7 +39,7 @@ impl Model {
     }
 
     /// Decides what is undecided in the file and can be decided in bulk.
-    fn decide_file(&mut self, verb: DecideVerb) -> Vec<Cmd> {
+    pub(super) fn decide_file(&mut self, verb: DecideVerb) -> Vec<Cmd> {
         let Some(key) = self.here().first().map(|leaf| FileKey::of(&leaf.shape)) else { return Vec::new() };
         let wanted = |leaf: &&Leaf| {
             let external = leaf.shape.calls.is_empty()
@@ -117,7 +103,7 @@ impl Model {
 
     /// Goes on to the next undecided one, when there is one.
     fn advance(&mut self) {
-        self.to_undecided(Way::Forward);
+        self.seek_undecided(Way::Forward);
     }
 
     /// Takes what became of a decision.
@@ -304,7 +290,7 @@ impl Model {
 
 /// Whether a reject also takes what is not surely the agent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Insist {
+pub(super) enum Insist {
     Yes,
     No,
 }

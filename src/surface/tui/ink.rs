@@ -18,7 +18,6 @@ const MEANINGS: &[(&str, Ink)] = &[
     ("keyword", Ink::Keyword),
     ("keyword.operator", Ink::Plain),
     ("storage", Ink::Keyword),
-    ("storage.type", Ink::Type),
     ("entity.name.function", Ink::Function),
     ("support.function", Ink::Function),
     ("variable.function", Ink::Function),

@@ -37,6 +37,8 @@ pub struct Model {
     pub(super) status: Option<StatusShape>,
     /// Whether a first listing came.
     pub(super) listed: bool,
+    /// Whether the person did anything yet.
+    pub(super) touched: bool,
 
     pub(super) order: Order,
     pub(super) layout: Layout,
@@ -141,6 +143,7 @@ impl Model {
             notices: Vec::new(),
             status: None,
             listed: false,
+            touched: false,
             order: Order::File,
             layout: Layout::Unified,
             folds: Folds::default(),
@@ -193,9 +196,19 @@ impl Model {
 
     /// Puts the stream together anew. What is in sight stays where it is.
     pub(super) fn rebuild(&mut self) {
-        let anchor = self.anchor();
-        let here: Vec<String> = self.here().iter().map(|leaf| leaf.id().to_owned()).collect();
-        let place = self.place();
+        let mark = self.mark();
+        self.rebuild_at(mark);
+    }
+
+    /// Names where the reader is, before the hunks are replaced.
+    pub(super) fn mark(&self) -> Mark {
+        let here = self.here().iter().map(|leaf| leaf.id().to_owned()).collect();
+        Mark { anchor: self.anchor(), here, place: self.place() }
+    }
+
+    /// Puts the stream together anew, with the reader where the mark says.
+    pub(super) fn rebuild_at(&mut self, mark: Mark) {
+        let Mark { anchor, here, place } = mark;
         let lengths = self.texts.iter().filter_map(|(key, text)| {
             let lines = text.lines.as_ref()?;
             Some((key.clone(), u32::try_from(lines.len()).unwrap_or(u32::MAX)))
@@ -213,8 +226,9 @@ impl Model {
         };
         self.stream = Stream::of(&self.leaves, &self.comments, &wishes);
         self.at = self.find(&here, place);
-        if let Some((anchor, offset)) = anchor {
-            self.restore(&anchor, offset);
+        match anchor.filter(|_| self.touched) {
+            Some((anchor, offset)) => self.restore(&anchor, offset),
+            None => self.scroll = 0,
         }
         self.clamp();
         self.tree.rebuild(&self.stream);
@@ -372,6 +386,13 @@ impl Model {
         }
         self.notices = notices;
     }
+}
+
+/// Where the reader is, by names that outlive the stream.
+pub(super) struct Mark {
+    anchor: Option<(Anchor, isize)>,
+    here: Vec<String>,
+    place: Option<(FileKey, u32)>,
 }
 
 /// A block by what it shows.

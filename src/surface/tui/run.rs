@@ -204,7 +204,8 @@ impl<'s> Loop<'s> {
         enable_raw_mode()?;
         execute!(io::stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste, cursor::Hide)?;
         drop(held);
-        self.terminal.clear()?;
+        // A new one draws everything; `clear` of the old one would ask the terminal where its cursor is, and wait.
+        self.terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         Ok(match ended {
             Ok(_) => None,
             Err(error) => Some(format!("{} could not be started: {error}", program.to_string_lossy())),
@@ -247,6 +248,7 @@ impl Keyboard {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "what a mouse can do besides does nothing here")]
 fn message(event: Event) -> Option<Msg> {
     match event {
         Event::Key(key) if key.kind != KeyEventKind::Release => stroke(key).map(Msg::Key),
@@ -263,6 +265,7 @@ fn message(event: Event) -> Option<Msg> {
 }
 
 /// Names a key.
+#[expect(clippy::wildcard_enum_match_arm, reason = "keys without a name here do nothing")]
 fn stroke(key: KeyEvent) -> Option<Stroke> {
     let name = match key.code {
         KeyCode::Char(' ') => "space".to_owned(),
@@ -309,11 +312,10 @@ fn read(sitting: &Sitting, wanted: &Receiver<Wanted>, inbox: &Sender<Msg>) {
     for wanted in wanted {
         let path = format!("{}/{}", wanted.root, wanted.path);
         let answer = sitting.port.ask(&sitting.session, Ask::Blame { path });
-        let text = match answer {
-            Answer::Blame(blame) => {
-                inks.colour(&wanted, blame.lines.into_iter().map(|line| line.text).collect())
-            }
-            _ => {
+        let lines = if let Answer::Blame(blame) = answer { Some(blame.lines) } else { None };
+        let text = match lines {
+            Some(lines) => inks.colour(&wanted, lines.into_iter().map(|line| line.text).collect()),
+            None => {
                 FileText { root: wanted.root, path: wanted.path, stamp: wanted.stamp, ..FileText::default() }
             }
         };

@@ -359,6 +359,8 @@ impl Builder<'_> {
         let near = last + 1 == index && self.around[index].gap.is_some_and(|gap| gap < CLOSE);
         near && a.has_place()
             && a.shape.state == b.shape.state
+            // One key must not decide what is the agent's together with what is not.
+            && a.shape.is_owed() == b.shape.is_owed()
             && self.wishes.closed.contains(a.id()) == self.wishes.closed.contains(b.id())
             && !self.wishes.divided.contains(b.id())
     }

@@ -1,51 +1,21 @@
 //! What each message does to the state.
 
+use super::decide::Insist;
 use super::keys::{Action, Stroke};
 use super::leaf::Leaf;
 use super::model::{Model, Over, Prompt, Purpose};
-use super::msg::{Cmd, FileText, Msg, Tag, Wanted};
+use super::msg::{Cmd, Msg, Tag};
 use super::stream::{FileKey, Kind, Layout, Order, Stop, is_open};
 use super::theme::Look;
-use crate::ledger::{Grade, ListingShape, ReviewState, ShownShape};
-use crate::review::{Answer, Ask, Problem};
+use crate::ledger::Grade;
+use crate::review::{Ask, DecideVerb};
 
 /// Rows that a turn of the wheel moves.
 const WHEEL: i32 = 3;
-/// Files that are read at a time.
-const READING: usize = 2;
-/// Lines of a file beyond which it is not read for the lines around its hunks.
-const LONGEST_FILE: u32 = 50_000;
-/// Texts of files that are kept.
-const KEPT_TEXTS: usize = 24;
-/// Rows of a file above which it begins folded.
-const FOLDED_LINES: usize = 1_500;
-/// Files that tools write: they begin folded.
-const LOCKFILES: &[&str] = &[
-    "Cargo.lock",
-    "package-lock.json",
-    "npm-shrinkwrap.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-    "bun.lock",
-    "deno.lock",
-    "poetry.lock",
-    "Pipfile.lock",
-    "uv.lock",
-    "pdm.lock",
-    "Gemfile.lock",
-    "composer.lock",
-    "go.sum",
-    "flake.lock",
-    "mix.lock",
-    "pubspec.lock",
-    "Podfile.lock",
-    "gradle.lockfile",
-    "packages.lock.json",
-];
-
 impl Model {
     /// Takes a message and returns what is to be done.
     pub fn update(&mut self, msg: Msg) -> Vec<Cmd> {
+        self.touched |= matches!(msg, Msg::Key(_) | Msg::Click(..) | Msg::Wheel(_));
         let mut cmds = match msg {
             Msg::Key(stroke) => self.key(&stroke),
             Msg::Paste(text) => self.paste(&text),
@@ -117,8 +87,8 @@ impl Model {
             Action::Fold if self.tree.focused => self.tree.focused = false,
             Action::Next => self.step(1),
             Action::Previous => self.step(-1),
-            Action::NextUndecided => self.to_undecided(Way::Forward),
-            Action::PreviousUndecided => self.to_undecided(Way::Back),
+            Action::NextUndecided => self.seek_undecided(Way::Forward),
+            Action::PreviousUndecided => self.seek_undecided(Way::Back),
             Action::NextFile => self.step_file(1),
             Action::PreviousFile => self.step_file(-1),
             Action::Down => self.move_view(1),
@@ -134,21 +104,21 @@ impl Model {
             Action::Divide => self.divide(),
             Action::Fold => self.fold(),
             Action::Search => self.ask_line(Purpose::Search),
-            Action::NextMatch => self.to_match(Way::Forward),
-            Action::PreviousMatch => self.to_match(Way::Back),
-            Action::NextNew => self.to_new(),
+            Action::NextMatch => self.seek_match(Way::Forward),
+            Action::PreviousMatch => self.seek_match(Way::Back),
+            Action::NextNew => self.seek_new(),
             Action::Since => self.show_since(),
             Action::Tree => self.tree.focused = !self.tree.focused,
             Action::Help => self.show_help(),
             Action::Comment => self.begin_comment(),
             Action::RejectWithReason => self.begin_reason(),
-            Action::Accept
-            | Action::Reject
-            | Action::AcceptFile
-            | Action::RejectFile
-            | Action::ForceReject
-            | Action::Undo
-            | Action::Redo => return self.decide(action),
+            Action::Accept => return self.decide_here(DecideVerb::Accept, Insist::No),
+            Action::Reject => return self.decide_here(DecideVerb::Reject, Insist::No),
+            Action::ForceReject => return self.decide_here(DecideVerb::Reject, Insist::Yes),
+            Action::AcceptFile => return self.decide_file(DecideVerb::Accept),
+            Action::RejectFile => return self.decide_file(DecideVerb::Reject),
+            Action::Undo => return vec![Cmd::Ask(Tag::Decision, Ask::Undo)],
+            Action::Redo => return vec![Cmd::Ask(Tag::Decision, Ask::Redo)],
             Action::Resolve => return self.resolve(),
             Action::Edit => return self.edit(),
             Action::Explain => return self.explain(),
@@ -199,7 +169,7 @@ impl Model {
     }
 
     /// Says whether a stop has something that waits for the person: what is owed, or also what is not surely the agent's.
-    fn is_undecided(&self, stop: &Stop, which: Which) -> bool {
+    pub(super) fn is_undecided(&self, stop: &Stop, which: Which) -> bool {
         self.stream.hunks_of(stop).iter().any(|hunk| {
             let leaf = &self.leaves[*hunk];
             let waits = is_open(&leaf.shape) && !self.deciding.contains_key(leaf.id());
@@ -223,7 +193,7 @@ impl Model {
     }
 
     /// Goes to the next undecided stop.
-    pub(super) fn to_undecided(&mut self, way: Way) {
+    pub(super) fn seek_undecided(&mut self, way: Way) {
         let found = self.seek(way, |model, stop| model.is_undecided(stop, Which::Owed))
             || self.seek(way, |model, stop| model.is_undecided(stop, Which::Any));
         if !found {
@@ -232,7 +202,7 @@ impl Model {
         }
     }
 
-    fn to_new(&mut self) {
+    fn seek_new(&mut self) {
         let is_new = |model: &Self, stop: &Stop| {
             let hunks = model.stream.hunks_of(stop).iter();
             hunks.into_iter().any(|hunk| model.memory.new.contains(model.leaves[*hunk].id()))
@@ -242,7 +212,7 @@ impl Model {
         }
     }
 
-    fn to_match(&mut self, way: Way) {
+    fn seek_match(&mut self, way: Way) {
         if self.query.is_empty() {
             return self.say("nothing was searched for yet", Look::Faint);
         }
@@ -392,244 +362,6 @@ impl Model {
         row.unwrap_or_default().saturating_sub(rows.saturating_sub(2))
     }
 
-    // ── answers ──
-
-    fn answered(&mut self, tag: Tag, answer: Answer) -> Vec<Cmd> {
-        match (tag, answer) {
-            (Tag::Queue, answer) => self.take_queue(answer),
-            (Tag::Status, Answer::Status(status)) => {
-                self.status = Some(status);
-                let listing = ListingShape::default();
-                if self.listed && self.notices.is_empty() {
-                    self.take_notices(&listing);
-                    self.rebuild();
-                }
-                Vec::new()
-            }
-            (Tag::Decision, answer) => self.decided(answer),
-            (Tag::Comment, Answer::Commented(comment)) => {
-                self.drafts.remove(&comment.path);
-                self.say("commented: the agent reads it with your next prompt", Look::Good);
-                self.look_again()
-            }
-            (Tag::Comment, Answer::Resolved(_)) => {
-                self.say("settled", Look::Good);
-                self.look_again()
-            }
-            (Tag::Explain, Answer::Shown(shown)) => {
-                self.over = Some(explained(&shown));
-                Vec::new()
-            }
-            (Tag::Note, Answer::Note(note)) => {
-                let text = note.unwrap_or_else(|| "nothing".to_owned());
-                let lines = text.lines().map(|line| (line.to_owned(), Look::Plain)).collect();
-                let title = "With your next prompt the agent is told".to_owned();
-                self.over = Some(Over { title, lines, scroll: 0 });
-                Vec::new()
-            }
-            (_, Answer::Problem(problem)) => {
-                self.complain(&problem);
-                Vec::new()
-            }
-            (Tag::Status | Tag::Comment | Tag::Explain | Tag::Note, _) => Vec::new(),
-        }
-    }
-
-    pub(super) fn complain(&mut self, problem: &Problem) {
-        let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-        self.say(format!("{}{hint}", problem.message), Look::Bad);
-    }
-
-    fn take_queue(&mut self, answer: Answer) -> Vec<Cmd> {
-        self.asking.queue = false;
-        match answer {
-            Answer::Listing(listing) => self.take_listing(listing),
-            Answer::Problem(problem) => self.complain(&problem),
-            Answer::Status(_)
-            | Answer::Shown(_)
-            | Answer::Decided(_)
-            | Answer::Commented(_)
-            | Answer::Resolved(_)
-            | Answer::Rebased(_)
-            | Answer::Note(_)
-            | Answer::Diff(_)
-            | Answer::Blame(_) => {}
-        }
-        if std::mem::take(&mut self.asking.again) { self.look_again() } else { Vec::new() }
-    }
-
-    fn take_listing(&mut self, listing: ListingShape) {
-        self.take_notices(&listing);
-        let mut leaves: Vec<Leaf> = listing.hunks.into_iter().map(Leaf::of).collect();
-        self.remember(&leaves);
-        self.keep_gone(&mut leaves);
-        self.comments = listing.comments;
-        self.leaves = leaves;
-        self.settle_folds();
-        let first = !std::mem::replace(&mut self.listed, true);
-        self.forget_texts();
-        self.rebuild();
-        if first {
-            self.scroll = 0;
-            if !self.stream.stops.first().is_some_and(|stop| self.is_undecided(stop, Which::Owed)) {
-                self.to_undecided(Way::Forward);
-                self.message = None;
-            }
-            self.note_seen();
-        }
-        if let Some(id) = self.asking.goto.take()
-            && let Some(found) =
-                self.stream.stops.iter().position(|stop| {
-                    self.stream.hunks_of(stop).iter().any(|hunk| self.leaves[*hunk].id() == id)
-                })
-        {
-            self.stand(found);
-        }
-    }
-
-    /// Keeps what was rejected in this sitting in its place, until it is there again.
-    fn keep_gone(&self, leaves: &mut Vec<Leaf>) {
-        for old in &self.leaves {
-            let decided = old.gone || old.shape.state == ReviewState::Rejected;
-            if !decided || leaves.iter().any(|leaf| leaf.id() == old.id()) {
-                continue;
-            }
-            let key = |leaf: &Leaf| (FileKey::of(&leaf.shape), leaf.shape.base_range.start);
-            let place = leaves.partition_point(|leaf| key(leaf) <= key(old));
-            leaves.insert(place, Leaf { gone: true, ..old.clone() });
-        }
-    }
-
-    /// Folds what begins folded, once.
-    fn settle_folds(&mut self) {
-        let mut files: std::collections::BTreeMap<FileKey, usize> = std::collections::BTreeMap::new();
-        for leaf in &self.leaves {
-            *files.entry(FileKey::of(&leaf.shape)).or_default() += leaf.rows(Layout::Unified);
-            if leaf.shape.state != ReviewState::Unreviewed && !self.memory.seen.contains(leaf.id()) {
-                self.folds.closed.insert(leaf.id().to_owned());
-            }
-            if leaf.gone {
-                self.folds.closed.insert(leaf.id().to_owned());
-            }
-        }
-        for (key, rows) in files {
-            let name = key.path.rsplit('/').next().unwrap_or_default();
-            let folded = LOCKFILES.contains(&name) || name.ends_with(".min.js") || rows > FOLDED_LINES;
-            if folded && self.folds.settled.insert(key.clone()) {
-                self.folds.files.insert(key);
-            }
-        }
-    }
-
-    // ── texts of files ──
-
-    /// Returns the files that are in sight, or about to be, and whose text is not known.
-    fn wanted(&mut self) -> Vec<Cmd> {
-        let height = self.height();
-        let (from, to) = (self.scroll.saturating_sub(height), self.scroll + 2 * height);
-        let first = self.stream.blocks.partition_point(|block| block.start + block.rows <= from);
-        let near = self.stream.blocks[first..].iter().take_while(|block| block.start < to);
-        let files: Vec<usize> = near
-            .filter_map(|block| match block.kind {
-                Kind::Unit(unit) if !self.stream.units[unit].closed => Some(self.stream.units[unit].file),
-                Kind::Unit(_) | Kind::File(_) | Kind::Notices | Kind::Section(_) => None,
-            })
-            .collect();
-        let mut cmds = Vec::new();
-        for file in files {
-            let key = &self.stream.files[file].key;
-            if self.reading.len() >= READING || self.texts.contains_key(key) || self.reading.contains_key(key)
-            {
-                continue;
-            }
-            let key = key.clone();
-            if let Some(wanted) = self.want(&key) {
-                self.reading.insert(key, wanted.stamp.clone());
-                cmds.push(Cmd::Read(Box::new(wanted)));
-            }
-        }
-        cmds
-    }
-
-    fn want(&self, key: &FileKey) -> Option<Wanted> {
-        let of_file =
-            || self.leaves.iter().filter(|leaf| leaf.has_place() && FileKey::of(&leaf.shape) == *key);
-        let last = of_file().map(|leaf| leaf.shape.current_range.end).max()?;
-        if last > LONGEST_FILE || of_file().any(|leaf| leaf.shape.path_bytes.is_some()) {
-            return None;
-        }
-        let hunk = |leaf: &Leaf| {
-            let before = crate::surface::sides::before(&leaf.shape).to_owned();
-            (leaf.id().to_owned(), leaf.shape.current_range, before)
-        };
-        Some(Wanted {
-            root: key.root.clone(),
-            path: key.path.clone(),
-            stamp: self.stamp(key),
-            hunks: of_file().map(hunk).collect(),
-        })
-    }
-
-    /// Names what is listed of a file: another name, another text.
-    fn stamp(&self, key: &FileKey) -> String {
-        let of_file = self.leaves.iter().filter(|leaf| leaf.has_place() && FileKey::of(&leaf.shape) == *key);
-        of_file.map(|leaf| leaf.shape.digest.as_str()).collect::<Vec<_>>().join(" ")
-    }
-
-    /// Takes a file that was read, when it is what is listed.
-    fn read(&mut self, text: FileText) -> Vec<Cmd> {
-        let key = FileKey { root: text.root.clone(), path: text.path.clone() };
-        self.reading.remove(&key);
-        if self.stamp(&key) != text.stamp || !self.agrees(&key, &text) {
-            return Vec::new();
-        }
-        if self.texts.len() >= KEPT_TEXTS
-            && let Some(other) = self.texts.keys().find(|other| !self.is_near(other)).cloned()
-        {
-            self.texts.remove(&other);
-        }
-        self.texts.insert(key, text);
-        self.rebuild();
-        Vec::new()
-    }
-
-    fn is_near(&self, key: &FileKey) -> bool {
-        let height = self.height();
-        let (from, to) = (self.scroll.saturating_sub(height), self.scroll + 2 * height);
-        self.stream.files.iter().filter(|file| file.key == *key).any(|file| {
-            let start = self.stream.blocks[file.block].start;
-            let end = self.stream.blocks.get(file.block + 1..).into_iter().flatten();
-            let end = end.take_while(|block| matches!(block.kind, Kind::Unit(_))).last();
-            start < to && end.map_or(start, |block| block.start + block.rows) >= from
-        })
-    }
-
-    /// Says whether the listed lines stand in the text: it may have been read a moment later.
-    fn agrees(&self, key: &FileKey, text: &FileText) -> bool {
-        let Some(lines) = &text.lines else { return true };
-        let of_file = self.leaves.iter().filter(|leaf| leaf.has_place() && FileKey::of(&leaf.shape) == *key);
-        of_file.into_iter().all(|leaf: &Leaf| {
-            let content = crate::surface::sides::after(&leaf.shape);
-            let first = (leaf.shape.current_range.start as usize).saturating_sub(1);
-            (0..leaf.after.len()).all(|index| {
-                lines.get(first + index).map(String::as_str) == Some(leaf.after.line(content, index))
-            })
-        })
-    }
-
-    /// Drops the texts of files of which something else is listed now.
-    fn forget_texts(&mut self) {
-        let stale: Vec<FileKey> = self
-            .texts
-            .iter()
-            .filter(|(key, text)| self.stamp(key) != text.stamp)
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in stale {
-            self.texts.remove(&key);
-        }
-    }
-
     // ── lines that are written ──
 
     pub(super) fn ask_line(&mut self, purpose: Purpose) {
@@ -684,7 +416,7 @@ impl Model {
             Purpose::Search => {
                 self.query = prompt.text;
                 if !self.query.is_empty() && !self.stop().is_some_and(|stop| self.matches(stop)) {
-                    self.to_match(Way::Forward);
+                    self.seek_match(Way::Forward);
                 }
                 Vec::new()
             }
@@ -764,31 +496,4 @@ pub(super) fn find(text: &str, query: &str) -> Option<std::ops::Range<usize>> {
     let (text, query) = (text.as_bytes(), query.as_bytes());
     let at = text.windows(query.len()).position(|window| window.eq_ignore_ascii_case(query))?;
     Some(at..at + query.len())
-}
-
-/// Writes everything about a hunk.
-fn explained(shown: &ShownShape) -> Over {
-    let mut lines: Vec<(String, Look)> = Vec::new();
-    let hunk = &shown.hunk;
-    lines.push((format!("{} {}", hunk.id, hunk.path), Look::Name));
-    for call in &hunk.calls {
-        lines
-            .push((format!("call {}: {}", call.tool_call_id, super::stream::call_title(call)), Look::Header));
-    }
-    lines.push((String::new(), Look::Plain));
-    lines.extend(shown.explanation.lines().map(|line| (line.to_owned(), Look::Plain)));
-    if !shown.history.is_empty() {
-        lines.push((String::new(), Look::Plain));
-        lines.push(("history".to_owned(), Look::Name));
-    }
-    for row in &shown.history {
-        let reason = row.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let state = match row.state {
-            ReviewState::Unreviewed => "undecided",
-            ReviewState::Accepted => "accepted",
-            ReviewState::Rejected => "rejected",
-        };
-        lines.push((format!("{state} by {} ({}){reason}", row.by, row.channel), Look::Plain));
-    }
-    Over { title: "This hunk".to_owned(), lines, scroll: 0 }
 }

@@ -1,0 +1,305 @@
+//! The terminal UI on a real pseudo-terminal, read by a terminal emulator, while a scripted agent keeps writing.
+
+use crate::proxy::{Proxy, signal, start, until};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+/// An agent that writes the file that its prompt names, `write NAME TEXT`.
+const AGENT: &str = r#"
+calls=0
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"agentInfo":{"name":"scripted","version":"1"}}}';;
+    *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s1"}}';;
+    *'"session/prompt"'*)
+      name=$(printf '%s' "$line" | sed -n 's/.*write \([a-z0-9.]*\) .*/\1/p')
+      text=$(printf '%s' "$line" | sed -n 's/.*write [a-z0-9.]* \([A-Za-z0-9 ]*\).*/\1/p')
+      calls=$((calls + 1))
+      update='{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"toolCallId":"t'$calls'"'
+      echo "$update"',"sessionUpdate":"tool_call","title":"Write '$name'","kind":"edit","status":"in_progress","locations":[{"path":"'$TREE'/'$name'"}]}}}'
+      printf 'one\n%s\nthree\n' "$text" > "$TREE/$name"
+      echo "$update"',"sessionUpdate":"tool_call_update","status":"completed"}}}'
+      echo '{"jsonrpc":"2.0","id":'$id',"result":{"stopReason":"end_turn"}}';;
+  esac
+done
+"#;
+
+/// A tree, its state, and a proxy that records it.
+struct Scene {
+    dir: tempfile::TempDir,
+    proxy: Proxy,
+    prompts: u32,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let top = dir.path().canonicalize().expect("there");
+        std::fs::create_dir(top.join("tree")).expect("made");
+        for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
+            std::fs::write(top.join("tree").join(name), "one\ntwo\nthree\n").expect("written");
+        }
+        let proxy = start(&["sh", "-c", AGENT], |command| {
+            command.env("HUNKGATE_STATE_DIR", top.join("state")).env("TREE", top.join("tree"));
+        });
+        let mut scene = Self { dir, proxy, prompts: 9 };
+        scene.call(1, "initialize", &json!({ "protocolVersion": 1, "clientInfo": { "name": "test" } }));
+        let cwd = scene.path("tree");
+        scene.call(2, "session/new", &json!({ "cwd": cwd, "mcpServers": [] }));
+        scene
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().canonicalize().expect("there").join(name).to_string_lossy().into_owned()
+    }
+
+    fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path("tree") + "/" + name).unwrap_or_default()
+    }
+
+    fn call(&mut self, id: u32, method: &str, params: &Value) {
+        self.proxy.send(&format!(
+            "{}\n",
+            json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+        ));
+        loop {
+            let line = self.proxy.line();
+            assert!(!line.is_empty(), "the proxy ended");
+            let frame: Value = serde_json::from_str(&line).expect("JSON");
+            if frame["id"] == json!(id) && frame.get("method").is_none() {
+                return;
+            }
+        }
+    }
+
+    /// A whole turn in which the agent writes a file.
+    fn write(&mut self, name: &str, text: &str) {
+        self.prompts += 1;
+        let text = format!("write {name} {text}");
+        let params = json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": text }] });
+        self.call(self.prompts, "session/prompt", &params);
+    }
+
+    fn review(&self, size: (u16, u16)) -> Tty {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command.arg("review").current_dir(self.path("tree")).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm-256color");
+        command.env("HUNKGATE_STATE_DIR", self.path("state")).env("COLORTERM", "truecolor");
+        let editor = self.path("editor");
+        std::fs::write(&editor, format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n", self.path("edited")))
+            .expect("written");
+        std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).expect("ours");
+        command.env("EDITOR", editor);
+        Tty::run(command, size)
+    }
+}
+
+/// A program on a terminal of its own.
+struct Tty {
+    child: Child,
+    master: File,
+    emulator: Arc<Mutex<vt100::Parser>>,
+}
+
+impl Tty {
+    fn run(mut command: Command, size: (u16, u16)) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&master).expect("ours");
+        unlockpt(&master).expect("ours");
+        resize(&master, size);
+        let name = ptsname(&master, Vec::new()).expect("named").into_string().expect("text");
+        let own = || Stdio::from(File::options().read(true).write(true).open(&name).expect("opened"));
+        command.stdin(own()).stdout(own()).stderr(own());
+        #[expect(unsafe_code, reason = "between fork and exec only two system calls are made")]
+        // SAFETY: neither call allocates or takes a lock.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::setsid()?;
+                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+                Ok(())
+            });
+        }
+        let child = command.spawn().expect("it starts");
+        let emulator = Arc::new(Mutex::new(vt100::Parser::new(size.1, size.0, 0)));
+        let (screen, mut output) = (Arc::clone(&emulator), File::from(master.try_clone().expect("cloned")));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(read @ 1..) = output.read(&mut bytes) {
+                screen.lock().expect("nobody panics with it").process(&bytes[..read]);
+            }
+        });
+        Self { child, master: File::from(master), emulator }
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).expect("it listens");
+    }
+
+    fn screen(&self) -> String {
+        self.emulator.lock().expect("nobody panics with it").screen().contents()
+    }
+
+    /// Waits until the screen says something.
+    fn sees(&self, what: &str) {
+        let last = std::cell::RefCell::new(String::new());
+        let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            until(what, || {
+                *last.borrow_mut() = self.screen();
+                last.borrow().contains(what)
+            });
+        }));
+        assert!(seen.is_ok(), "{what} never came:\n{}", last.borrow());
+    }
+
+    fn loses(&self, what: &str) {
+        until(what, || !self.screen().contains(what));
+    }
+
+    fn resize(&self, size: (u16, u16)) {
+        self.emulator.lock().expect("nobody panics with it").screen_mut().set_size(size.1, size.0);
+        resize(&self.master.as_fd().try_clone_to_owned().expect("cloned"), size);
+    }
+
+    /// Waits for its end and says whether the terminal is as it was.
+    fn ends(mut self, code: i32) {
+        until("it ends", || self.child.try_wait().expect("it was ours").is_some());
+        let status = self.child.wait().expect("it was ours");
+        assert_eq!(status.code(), Some(code));
+        let cooked = tcgetattr(&self.master).expect("a terminal").local_modes;
+        assert!(cooked.contains(LocalModes::ICANON | LocalModes::ECHO), "lines are edited again");
+        until("the screen is given back", || {
+            let emulator = self.emulator.lock().expect("nobody panics with it");
+            let screen = emulator.screen();
+            !screen.alternate_screen()
+                && !screen.hide_cursor()
+                && !screen.bracketed_paste()
+                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+        });
+    }
+}
+
+fn resize(master: &OwnedFd, (columns, rows): (u16, u16)) {
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(master, size).expect("a terminal");
+}
+
+fn every_key(size: (u16, u16)) {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    scene.write("b.txt", "TWO");
+    scene.write("c.txt", "TWO");
+    let mut tty = scene.review(size);
+    tty.sees("0/3");
+    tty.sees("+TWO");
+    // Reading, around and back.
+    tty.keys("}");
+    tty.keys("{");
+    tty.keys("jk][Gg hl");
+    tty.keys("?");
+    tty.sees("any key closes");
+    tty.keys("\x1b");
+    tty.loses("any key closes");
+    tty.keys("s");
+    tty.sees("│");
+    tty.keys("s");
+    tty.keys("t");
+    tty.sees("by tool call");
+    tty.keys("tt");
+    tty.sees("by file");
+    tty.keys("/Write c\r");
+    tty.keys("nN");
+    tty.keys("i");
+    tty.sees("This hunk");
+    tty.keys("\x1b");
+    tty.loses("This hunk");
+    tty.keys("g");
+    // Deciding, with the agent at work meanwhile.
+    tty.keys("a");
+    tty.sees("✓ accepted");
+    tty.sees("1/3");
+    scene.write("d.txt", "NEW");
+    tty.sees("/4");
+    tty.keys("x");
+    until("b.txt is back", || scene.file("b.txt") == "one\ntwo\nthree\n");
+    tty.sees("2/4");
+    tty.keys("u");
+    until("b.txt is there again", || scene.file("b.txt") == "one\nTWO\nthree\n");
+    tty.sees("1/4");
+    tty.keys("U");
+    until("b.txt is back", || scene.file("b.txt") == "one\ntwo\nthree\n");
+    tty.sees("2/4");
+    tty.keys("]");
+    tty.keys("rbecause of c\r");
+    until("c.txt is back", || scene.file("c.txt") == "one\ntwo\nthree\n");
+    tty.sees("3/4");
+    tty.keys("m");
+    tty.sees("because of c");
+    tty.keys("\x1b");
+    tty.loses("because of c");
+    tty.keys("]cwhat is this\r");
+    tty.sees("what is this");
+    tty.keys("v");
+    tty.sees("settled");
+    tty.keys("e");
+    until("the editor ran", || {
+        std::fs::read_to_string(scene.path("edited")).is_ok_and(|text| text.contains("d.txt"))
+    });
+    assert!(std::fs::read_to_string(scene.path("edited")).expect("there").starts_with("+2\n"));
+    tty.sees("3/4");
+    tty.keys("X");
+    until("d.txt is back", || scene.file("d.txt") == "one\ntwo\nthree\n");
+    tty.sees("4/4");
+    tty.keys("\t");
+    tty.keys("\t");
+    scene.write("d.txt", "AGAIN");
+    tty.sees("4/5");
+    tty.keys("]");
+    tty.keys("A");
+    tty.sees("5/5");
+    assert_eq!(scene.file("d.txt"), "one\nAGAIN\nthree\n");
+    tty.resize((60, 12));
+    tty.sees("5/5");
+    tty.keys("q");
+    tty.ends(0);
+}
+
+#[test]
+fn every_key_does_what_it_says_on_a_small_terminal_while_the_agent_writes() {
+    every_key((80, 24));
+}
+
+#[test]
+fn every_key_does_what_it_says_on_a_large_terminal_while_the_agent_writes() {
+    every_key((200, 60));
+}
+
+#[test]
+fn the_terminal_is_as_it_was_after_a_signal() {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    for name in ["TERM", "HUP", "INT"] {
+        let tty = scene.review((80, 24));
+        tty.sees("0/1");
+        signal(tty.child.id(), name);
+        tty.ends(0);
+    }
+}
+
+#[test]
+fn a_review_wants_a_terminal() {
+    let scene = Scene::new();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+    command.arg("review").env("HUNKGATE_STATE_DIR", scene.path("state")).stdin(Stdio::null());
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("review wants a terminal"));
+}
