@@ -26,6 +26,8 @@ mod relay;
 mod repositories;
 #[path = "processes/scratch.rs"]
 mod scratch;
+#[path = "processes/secrets.rs"]
+mod secrets;
 #[path = "processes/shared.rs"]
 mod shared;
 #[cfg(feature = "tui")]

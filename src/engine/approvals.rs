@@ -383,6 +383,27 @@ impl Engine {
         }
     }
 
+    /// A listing shows that a call left something else than was shown when it was allowed: said once.
+    pub(super) fn differing(&mut self, session: &SessionId, listing: &crate::ledger::ListingShape) {
+        let Some(key) =
+            self.sessions.get(session).filter(|known| !known.adopted).map(|known| known.key.clone())
+        else {
+            return;
+        };
+        for hunk in &listing.hunks {
+            for call in &hunk.approved_differs {
+                let path = self.setup.redactor.redact(&format!("{}/{}", hunk.root, hunk.path));
+                let Some(standing) = self.ledger.session(&key).map(|ledger| ledger.standing()) else {
+                    return;
+                };
+                let turn = hunk.evidence.turn.or(standing.turns_of(call).next_back().flatten());
+                if !standing.is_said_to_differ(turn, call, path.as_str()) {
+                    self.approval(session, Approval::Differs { call: call.clone(), turn, path });
+                }
+            }
+        }
+    }
+
     // ── records ──
 
     fn waited(&self, key: &RequestKey) -> u64 {

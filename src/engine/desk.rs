@@ -305,6 +305,9 @@ impl Engine {
     /// Gives the answer, with what only the engine knows.
     pub(super) fn finish(&mut self, id: AskId, answer: Answer) {
         let Some(job) = self.jobs.remove(&id) else { return };
+        if let Answer::Listing(listing) = &answer {
+            self.differing(&job.session, listing);
+        }
         let answer = match (answer, &job.asked.ask) {
             (Answer::Listing(listing), Ask::Status) => Answer::Status(self.status(&job.session, &listing)),
             (Answer::Listing(mut listing), _) => {

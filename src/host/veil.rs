@@ -44,7 +44,7 @@ impl Veil {
             Some(home) => text.replace(home.as_str(), "/home/user"),
             None => text.to_owned(),
         };
-        cover_named(&cover_known(&text))
+        cover_named(&cover_flags(&cover_variables(&cover_users(&cover_known(&text)))))
     }
 }
 
@@ -66,6 +66,68 @@ fn cover_known(text: &str) -> String {
             fresh = !is_secret_char(next);
         }
     }
+    out
+}
+
+/// Covers `user:password` in `scheme://user:password@host`.
+fn cover_users(text: &str) -> String {
+    covered(
+        text,
+        text.match_indices("://").filter_map(|(at, _)| {
+            let rest = &text[at + 3..];
+            let end =
+                rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '/' | '\\' | '?' | '#'));
+            let user = rest[..end.unwrap_or(rest.len())].rfind('@')?;
+            Some((at + 3, at + 3 + user))
+        }),
+    )
+}
+
+/// Covers the values of variables and headers as ACP writes them: `"name":"X","value":"…"`.
+fn cover_variables(text: &str) -> String {
+    const NAME: &str = "\"name\":\"";
+    const VALUE: &str = "\",\"value\":\"";
+    covered(
+        text,
+        text.match_indices(NAME).filter_map(|(at, _)| {
+            let name = at + NAME.len();
+            let value = name + text[name..].find('"')?;
+            let from = value + text[value..].strip_prefix(VALUE).map(|_| VALUE.len())?;
+            Some((from, from + text[from..].find('"')?))
+        }),
+    )
+}
+
+/// Covers what follows a flag that says it is secret: `--password x`, `"--password","x"`.
+fn cover_flags(text: &str) -> String {
+    covered(
+        text,
+        text.match_indices("--").filter_map(|(at, _)| {
+            let rest = &text[at..];
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))?;
+            let name = rest[..end].to_ascii_lowercase();
+            SECRET_NAMES.iter().any(|secret| name.contains(secret)).then_some(())?;
+            let gap =
+                ["\",\"", " "].iter().find_map(|gap| rest[end..].strip_prefix(gap).map(|_| gap.len()))?;
+            let from = at + end + gap;
+            let length = text[from..].find(['"', '\\', ' ', '\n'])?;
+            (!text[from..].starts_with('-')).then_some((from, from + length))
+        }),
+    )
+}
+
+/// Covers stretches of a text, which come in order.
+fn covered(text: &str, stretches: impl Iterator<Item = (usize, usize)>) -> String {
+    let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
+    for (from, to) in stretches.filter(|(from, to)| from < to) {
+        if from < copied {
+            continue;
+        }
+        out.push_str(&text[copied..from]);
+        out.push_str(HIDDEN);
+        copied = to;
+    }
+    out.push_str(&text[copied..]);
     out
 }
 
@@ -137,6 +199,10 @@ mod tests {
             ),
             ("export API_KEY=hunter2 && run", "export API_KEY=HIDDEN && run"),
             (r#"{"inputTokens":12,"path":"/home/me/a"}"#, r#"{"inputTokens":12,"path":"/home/user/a"}"#),
+            ("git clone https://me:pw@host/x", "git clone https://HIDDEN@host/x"),
+            (r#"["mysql","--password","pw"]"#, r#"["mysql","--password","HIDDEN"]"#),
+            ("mysql --password pw -h", "mysql --password HIDDEN -h"),
+            (r#"{"name":"X","value":"pw"}"#, r#"{"name":"X","value":"HIDDEN"}"#),
             ("a task-list and risk-averse", "a task-list and risk-averse"),
         ] {
             assert_eq!(veil.over(plain), covered);

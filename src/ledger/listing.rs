@@ -45,6 +45,7 @@ pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: 
         credited.into_iter().filter(|(key, _)| nothing_left(key)).map(|(_, row)| row).collect();
     listing.hunks.extend(outside(own));
     decide(own, &mut listing.hunks, blobs);
+    super::approved::mark(ledger, (own, &family), &mut listing.hunks, blobs);
     listing.hunks = summarise(listing.hunks);
     listing.rejected = gone(ledger, own, &listing.hunks, blobs);
     listing.hunks.sort_by(|a, b| order(a).cmp(&order(b)));

@@ -24,6 +24,7 @@
 
 mod anchor;
 mod approval;
+mod approved;
 mod attribution;
 mod blame;
 mod blobs;

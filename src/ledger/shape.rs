@@ -78,6 +78,9 @@ pub struct HunkShape {
     pub author_lines: Vec<AuthorLinesShape>,
     /// The calls, for people.
     pub calls: Vec<CallRow>,
+    /// The calls that were allowed with another text for its path than they left there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved_differs: Vec<CallId>,
     /// A reject waits for the turn's end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reject_pending: bool,

@@ -75,6 +75,7 @@ impl HunkShape {
                 .map(|run| AuthorLinesShape::from_run(run, ledger))
                 .collect(),
             calls: hunk.calls.clone(),
+            approved_differs: hunk.approved_differs.clone(),
             reject_pending: hunk.reject_pending,
             locked: hunk.locked.clone(),
         }

@@ -11,7 +11,7 @@ pub struct Standing {
     announced: u32,
     open: BTreeMap<RequestKey, StandingRequest>,
     grants: Vec<Grant>,
-    approved: BTreeSet<(Option<TurnNo>, CallId)>,
+    approved: BTreeMap<(Option<TurnNo>, CallId), WallNs>,
     differing: BTreeSet<(CallId, Option<TurnNo>, String)>,
     blind: Option<String>,
     policy: Option<String>,
@@ -53,7 +53,7 @@ impl Standing {
                 if let Some(row) = self.open.get_mut(request) {
                     row.state = StandingState::Allowed;
                     if let Some(call) = &row.asking.call {
-                        self.approved.insert((row.asking.turn, call.clone()));
+                        self.approved.insert((row.asking.turn, call.clone()), at);
                     }
                 }
             }
@@ -104,9 +104,14 @@ impl Standing {
         &self.grants
     }
 
-    /// Says whether a call of a turn was allowed by an answer.
-    pub fn was_approved(&self, turn: Option<TurnNo>, call: &CallId) -> bool {
-        self.approved.contains(&(turn, call.clone()))
+    /// Returns when a call of a turn was last allowed by an answer.
+    pub fn approved_at(&self, turn: Option<TurnNo>, call: &CallId) -> Option<WallNs> {
+        self.approved.get(&(turn, call.clone())).copied()
+    }
+
+    /// Returns the turns in which a call of this name was allowed.
+    pub fn turns_of(&self, call: &CallId) -> impl DoubleEndedIterator<Item = Option<TurnNo>> {
+        self.approved.keys().filter(move |(_, known)| known == call).map(|(turn, _)| *turn)
     }
 
     /// Says whether it was recorded already that a call wrote something else than was shown.

@@ -158,6 +158,8 @@ pub struct Hunk {
     pub state: ReviewState,
     /// Rejected before, and present again.
     pub reapplied: bool,
+    /// The calls that were allowed with another text for its path than they left there.
+    pub approved_differs: Vec<CallId>,
     /// A reject of it waits for the turn's end.
     pub reject_pending: bool,
     /// Why it cannot be rejected, when it cannot: withheld, too big, base unknown, outside.
@@ -195,6 +197,7 @@ impl Hunk {
             mixed: false,
             state: ReviewState::Unreviewed,
             reapplied: false,
+            approved_differs: Vec::new(),
             reject_pending: false,
             locked: None,
         }

@@ -94,6 +94,7 @@ pub(super) fn hunk_line(hunk: &HunkShape) -> String {
     let marks = [
         (hunk.mixed, "mixed"),
         (hunk.reapplied, "rejected before and back"),
+        (!hunk.approved_differs.is_empty(), "not what was approved"),
         (hunk.reject_pending, "reject waits for the turn's end"),
         (hunk.state == ReviewState::Accepted, "accepted"),
         (hunk.state == ReviewState::Rejected, "rejected"),

@@ -70,6 +70,9 @@ fn state(style: &Style, hunk: &HunkShape) -> String {
 /// Says who, and on what evidence.
 fn credit(style: &Style, hunk: &HunkShape) -> String {
     let mut parts = vec![style.tone(Tone::Title, grade_words(hunk.evidence.grade))];
+    if !hunk.approved_differs.is_empty() {
+        parts.push(style.tone(Tone::Notice, "not what was approved"));
+    }
     parts.extend(hunk.calls.iter().map(call));
     if hunk.calls.is_empty()
         && let Some(turn) = hunk.evidence.turn
