@@ -162,6 +162,16 @@ pub enum Fact {
         /// The option chosen; `None` when it was cancelled.
         option: Option<String>,
     },
+    /// To `elicitation/create`: what was put in, by key.
+    FormFilled {
+        /// What was put in.
+        content: Vec<(String, String)>,
+    },
+    /// To `elicitation/create`: it was not sent off.
+    FormLeft {
+        /// Whether the person declined, rather than went away.
+        declined: bool,
+    },
     /// To `terminal/create`.
     TerminalCreated {
         /// Its id.

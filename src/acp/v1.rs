@@ -2,6 +2,7 @@
 //!
 //! A field of the wrong type counts as absent; a message without what makes it what it is, is [`Fact::Other`].
 
+use crate::acp::asking::read_form;
 use crate::acp::call::{self, read_update};
 use crate::acp::fact::{ClaimedIn, Fact, Opening, PermissionOption};
 use crate::base::{CallId, SessionId};
@@ -76,6 +77,10 @@ pub(crate) fn shared_answer(request_method: &str, result: Raw<'_>) -> Option<Fac
             let option = if selected { Some(outcome.string("optionId")?) } else { None };
             Some(Fact::PermissionAnswered { option })
         }
+        "elicitation/create" => Some(match read_form(result) {
+            Some(content) => Fact::FormFilled { content },
+            None => Fact::FormLeft { declined: result.member("action")?.text()? == "decline" },
+        }),
         _ => None,
     }
 }
