@@ -79,6 +79,8 @@ pub struct Review {
     pub max_hold_s: u64,
     /// Clients, by the name they give, behind which no person sits.
     pub headless_clients: BTreeSet<String>,
+    /// Further clients, by the name they give, that show a question to a person.
+    pub asking_clients: BTreeSet<String>,
     /// The slash command that we answer in the editor, without its slash; empty for none.
     pub command: String,
 }
@@ -90,7 +92,7 @@ pub enum AtTurnEnd {
     Off,
     /// A short summary as the agent's message.
     Summary,
-    /// The review in the editor; a summary for as long as that is not built.
+    /// The person is asked in the editor where that can show it; elsewhere, and where nothing can be asked, a summary.
     Ask,
 }
 
@@ -196,10 +198,11 @@ impl Default for Config {
             defer: Defer::Hold,
             on_record_failure: OnRecordFailure::Deny,
             review: Review {
-                at_turn_end: AtTurnEnd::Summary,
+                at_turn_end: AtTurnEnd::Ask,
                 auto_accept: false,
-                max_hold_s: 1800,
+                max_hold_s: 600,
                 headless_clients: ["acpx".to_owned()].into(),
+                asking_clients: BTreeSet::new(),
                 command: "hunkgate".to_owned(),
             },
             hold: BTreeSet::new(),
@@ -266,9 +269,10 @@ const KEYS: &[Key] = &[
     key("defer", Effect::NotYet, Project::Tightens),
     key("on_record_failure", Effect::NotYet, Project::Tightens),
     key("review.at_turn_end", Effect::Now, Project::Tightens),
-    key("review.auto_accept", Effect::NotYet, Project::Tightens),
-    key("review.max_hold_s", Effect::NotYet, Project::UserOnly),
-    key("review.headless_clients", Effect::NotYet, Project::UserOnly),
+    key("review.auto_accept", Effect::Now, Project::Tightens),
+    key("review.max_hold_s", Effect::Now, Project::UserOnly),
+    key("review.headless_clients", Effect::Now, Project::UserOnly),
+    key("review.asking_clients", Effect::Now, Project::UserOnly),
     key("review.command", Effect::Now, Project::UserOnly),
     key("gate.hold", Effect::NotYet, Project::Tightens),
     key("store.max_size", Effect::Now, Project::UserOnly),
@@ -347,6 +351,7 @@ enum Value {
     AutoAccept(bool),
     MaxHold(u64),
     Headless(BTreeSet<String>),
+    Asking(BTreeSet<String>),
     Command(String),
     Hold(BTreeSet<Holdable>),
     MaxSize(u64),
@@ -388,12 +393,6 @@ impl Config {
         for setting in &written.settings {
             if setting.is_idle() && !self.already(&setting.value) {
                 self.warn(written.no_effect(setting.name, setting.line));
-            }
-            if setting.value == Value::AtTurnEnd(AtTurnEnd::Ask) {
-                self.warn(format!(
-                    "{}:{}: review.at_turn_end = \"ask\" behaves as \"summary\": this version has no review inside the editor",
-                    written.file, setting.line
-                ));
             }
             self.put(setting.value.clone());
         }
@@ -458,6 +457,7 @@ impl Config {
             Value::Withhold(asked) => Some(Value::Withhold(self.withhold.union(asked).cloned().collect())),
             Value::MaxHold(_)
             | Value::Headless(_)
+            | Value::Asking(_)
             | Value::Command(_)
             | Value::MaxSize(_)
             | Value::Keep(_)
@@ -482,6 +482,7 @@ impl Config {
             Value::AutoAccept(value) => self.review.auto_accept = value,
             Value::MaxHold(value) => self.review.max_hold_s = value,
             Value::Headless(value) => self.review.headless_clients = value,
+            Value::Asking(value) => self.review.asking_clients = value,
             Value::Command(value) => self.review.command = value,
             Value::Hold(value) => self.hold = value,
             Value::MaxSize(value) => self.store.max_size = value,
@@ -534,6 +535,7 @@ impl Written {
             | Value::AutoAccept(_)
             | Value::MaxHold(_)
             | Value::Headless(_)
+            | Value::Asking(_)
             | Value::Command(_)
             | Value::Hold(_)
             | Value::MaxSize(_)
@@ -622,12 +624,11 @@ mod tests {
         assert!(config.warnings[0].contains("config.toml:1: approvals has no effect"));
         assert!(config.warnings[1].contains("[assessor]"));
         assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
-        assert!(user("[review]\nat_turn_end = \"ask\"").warnings[0].contains("behaves as \"summary\""));
     }
 
     #[test]
     fn a_project_file_only_tightens() {
-        let mine = written("[review]\nat_turn_end = \"summary\"\n[secrets]\nwithhold = [\"a\"]\n");
+        let mine = written("[review]\nat_turn_end = \"ask\"\n[secrets]\nwithhold = [\"a\"]\n");
         let loose = written(
             "[review]\nat_turn_end = \"off\"\nauto_accept = true\ncommand = \"x\"\n[log]\nlevel = \"trace\"",
         );

@@ -218,6 +218,7 @@ impl Reader<'_> {
             }
             "review.max_hold_s" => Value::MaxHold(self.number(name, at, value)?),
             "review.headless_clients" => Value::Headless(self.strings(name, at, value)?),
+            "review.asking_clients" => Value::Asking(self.strings(name, at, value)?),
             "review.command" => Value::Command(self.command(name, at, value)?),
             "gate.hold" => Value::Hold(self.holds(name, at, value)?),
             "store.max_size" => Value::MaxSize(self.size(name, at, value)?),

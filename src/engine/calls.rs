@@ -67,6 +67,7 @@ impl Engine {
     }
 
     fn call_opened(&mut self, id: &SessionId, call: &CallId) {
+        self.asking_is_stale(id);
         if let Some(window) = self.call_window(id, call, Bound::Soft) {
             self.say_window(id, &window);
         }

@@ -3,6 +3,7 @@
 use crate::acp::author::{self, Stripped};
 use crate::acp::{self, Dialect, Fact, Opening, PermissionOption, Wanted};
 use crate::base::{AskId, CallId, Leg, SessionId, SessionKey};
+use crate::engine::asking::Undecided;
 use crate::engine::hold::{HOLD_MS, Held, Hold, TURN_END_MS};
 use crate::engine::{Action, Engine, Level};
 use crate::ledger::Why;
@@ -31,6 +32,8 @@ pub(super) enum About {
     Terminal { window: Option<crate::base::WindowId> },
     /// A client terminal ends.
     TerminalEnding { terminal: String },
+    /// A question of ours at a turn's end.
+    Review { ask: AskId },
 }
 
 /// A request or notification, and what it means.
@@ -72,17 +75,40 @@ impl Engine {
             Head::Response { id, outcome } => {
                 let id = id.to_id();
                 match self.pending.answered(from, &id) {
-                    Answered::Ours(_) | Answered::Late => {}
+                    Answered::Ours(asking) => {
+                        let fact = self.fact_of(&asking.method, outcome);
+                        self.ours_answered(asking.payload, fact);
+                    }
+                    Answered::Late => {}
                     Answered::Duplicate | Answered::Unknown => self.send(from.other(), line),
                     Answered::Theirs(asking) => {
-                        let fact = match outcome {
-                            Outcome::Ok(result) => acp::read_answer(self.dialect, &asking.method, result),
-                            Outcome::Err(error) => acp::read_error(error),
-                        };
+                        let fact = self.fact_of(&asking.method, outcome);
                         self.answered(from, (&id, asking), fact, line);
                     }
                 }
             }
+        }
+    }
+
+    fn fact_of(&self, method: &str, outcome: Outcome<'_>) -> Fact {
+        match outcome {
+            Outcome::Ok(result) => acp::read_answer(self.dialect, method, result),
+            Outcome::Err(error) => acp::read_error(error),
+        }
+    }
+
+    /// A request of ours was answered.
+    fn ours_answered(&mut self, about: About, fact: Fact) {
+        match about {
+            About::Review { ask } => self.review_answered(ask, fact),
+            About::Nothing
+            | About::Opening { .. }
+            | About::Ending
+            | About::Prompt { .. }
+            | About::Permission { .. }
+            | About::FsWrite { .. }
+            | About::Terminal { .. }
+            | About::TerminalEnding { .. } => {}
         }
     }
 
@@ -122,6 +148,12 @@ impl Engine {
         let session = session_of(&fact);
         if let Fact::CancelRequest { request } = &fact {
             self.release_request(Leg::Agent, request);
+            if self.asking_cancelled(request) {
+                return;
+            }
+        }
+        if let Fact::SessionEndAsked { session, .. } = &fact {
+            self.end_asking_of(session, Undecided::Gone);
         }
         if let Fact::Cancel { session } = &fact
             && self.cancelled(session)
@@ -265,7 +297,7 @@ impl Engine {
                     self.terminal_ended(asking.session.as_ref(), &terminal);
                 }
             }
-            (About::Nothing, _) => self.send(from.other(), line),
+            (About::Nothing | About::Review { .. }, _) => self.send(from.other(), line),
         }
     }
 
@@ -310,10 +342,23 @@ impl Engine {
         }
     }
 
+    /// The editor takes the prompt back whose answer is held for a question: the question ends, and the answer goes.
+    fn asking_cancelled(&mut self, request: &IdToken) -> bool {
+        match self.holds.asking_end_of(request) {
+            Some(session) => {
+                self.end_asking_of(&session, Undecided::Cancelled);
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Lets go every parked frame whose time is up.
     pub(super) fn expire(&mut self) {
         for id in self.holds.expired(self.now) {
-            self.release(id, Sharpness::Soft);
+            if !self.end_asking_for(id) {
+                self.release(id, Sharpness::Soft);
+            }
         }
     }
 
@@ -503,6 +548,8 @@ fn session_of(fact: &Fact) -> Option<SessionId> {
         | Fact::PromptEnded { .. }
         | Fact::PromptInserted
         | Fact::PermissionAnswered { .. }
+        | Fact::FormFilled { .. }
+        | Fact::FormLeft { .. }
         | Fact::TerminalCreated { .. }
         | Fact::CancelRequest { .. }
         | Fact::Failed { .. }

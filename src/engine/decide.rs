@@ -126,6 +126,9 @@ impl Engine {
         self.withdraw(&key, &plan);
         let (decided, shape) = plan.settle(outcomes, actor, command);
         if let Some(command) = decided {
+            if let Some(known) = self.sessions.get_mut(&session) {
+                known.told.retain(|told| command.items.iter().all(|item| item.hunk != *told));
+            }
             self.record(Log::Session(key.clone()), Event::Decided(command), Durability::Synced);
             self.publish(&key, "decided");
         }

@@ -9,6 +9,7 @@
 
 use crate::acp::author::{self, Foreground};
 use crate::base::{AskId, CommandId, Leg, SessionId, SessionKey, WindowId};
+use crate::engine::asking::Closing;
 use crate::engine::conversation::Sharpness;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Notice};
@@ -17,7 +18,7 @@ use crate::ledger::{
     ReviewState, Who, Why,
 };
 use crate::review::{
-    self, Answer, Ask, Asked, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind, Selector,
+    self, Answer, Ask, Asked, Cards, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind, Selector,
 };
 use crate::session::{Recording, Session};
 use bytes::Bytes;
@@ -50,6 +51,12 @@ pub(super) enum ReplyTo {
     PendingReject { hold: Option<AskId>, command: CommandId },
     /// The end of a turn: the summary.
     Summary { hold: AskId },
+    /// The end of a turn: the cards that a question is asked on.
+    Cards { hold: AskId },
+    /// The end of a turn: what is accepted without asking.
+    AutoAccept { hold: AskId },
+    /// A question at a turn's end that was answered.
+    Review { ask: AskId },
 }
 
 /// Where an ask stands.
@@ -133,21 +140,24 @@ impl Engine {
         BTreeSet::from([self.start_looked(to, id.clone(), asked)])
     }
 
-    pub(super) fn wants_summary(&self) -> bool {
-        self.setup.config.review.at_turn_end != crate::config::AtTurnEnd::Off
-    }
-
-    /// Begins the summary of a turn. Returns what the end has to wait for.
-    pub(super) fn start_summary(&mut self, id: &SessionId, hold: AskId) -> BTreeSet<AskId> {
+    /// Begins what the end of a turn does. Returns what the end has to wait for.
+    pub(super) fn start_closing(&mut self, id: &SessionId, hold: AskId, closing: Closing) -> BTreeSet<AskId> {
         let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else {
             return BTreeSet::new();
         };
+        let listing = Ask::Hunks { paths: Vec::new() };
+        let (to, ask) = match closing {
+            Closing::Silent => return BTreeSet::new(),
+            Closing::Sums => (ReplyTo::Summary { hold }, listing),
+            Closing::Accepts => (ReplyTo::AutoAccept { hold }, listing),
+            Closing::Asks => (ReplyTo::Cards { hold }, Ask::Cards { style: self.card_style() }),
+        };
         let actor = Actor { who: Who::Person, channel: Channel::None };
-        let asked = Asked { session: key, actor, may_decide: false, ask: Ask::Hunks { paths: Vec::new() } };
-        BTreeSet::from([self.start_looked(ReplyTo::Summary { hold }, id.clone(), asked)])
+        let asked = Asked { session: key, actor, may_decide: false, ask };
+        BTreeSet::from([self.start_looked(to, id.clone(), asked)])
     }
 
-    fn start(&mut self, to: ReplyTo, session: SessionId, asked: Asked) {
+    pub(super) fn start(&mut self, to: ReplyTo, session: SessionId, asked: Asked) {
         if asked.ask.decides() && !asked.may_decide {
             return self.refuse(&to, &session, &asked);
         }
@@ -295,6 +305,7 @@ impl Engine {
                 self.finish(id, Answer::Commented(shape));
             }
             Computed::Plan(plan) => self.planned(id, plan),
+            Computed::Cards(cards) => self.cards_came(id, *cards),
         }
     }
 
@@ -329,11 +340,17 @@ impl Engine {
                     self.hold_served(hold, id, Sharpness::Hard);
                 }
             }
-            ReplyTo::Summary { hold } => {
+            ReplyTo::Summary { hold } | ReplyTo::Cards { hold } => {
                 let hold = *hold;
                 self.summarize(&job.session, &answer);
                 self.hold_served(hold, id, Sharpness::Hard);
             }
+            ReplyTo::AutoAccept { hold } => {
+                let hold = *hold;
+                self.accept_unasked(&job.session, hold, answer);
+                self.hold_served(hold, id, Sharpness::Hard);
+            }
+            ReplyTo::Review { ask } => self.review_decided(*ask, answer),
             to @ (ReplyTo::Host(_) | ReplyTo::Slash(_)) => self.reply(to, &job.session, answer),
         }
     }
@@ -345,7 +362,11 @@ impl Engine {
                 let text = review::render(&answer);
                 self.tell(session, prompt, &text);
             }
-            ReplyTo::PendingReject { .. } | ReplyTo::Summary { .. } => {}
+            ReplyTo::Review { ask } => self.review_decided(*ask, answer),
+            ReplyTo::PendingReject { .. }
+            | ReplyTo::Summary { .. }
+            | ReplyTo::Cards { .. }
+            | ReplyTo::AutoAccept { .. } => {}
         }
     }
 
@@ -362,16 +383,56 @@ impl Engine {
         }
     }
 
-    /// Says at the turn's end what there is to review.
-    fn summarize(&mut self, session: &SessionId, answer: &Answer) {
-        let Answer::Listing(listing) = answer else { return };
-        let turn = self.sessions.get(session).map(|known| known.turns.last());
-        if let Some(text) = review::summary(listing, turn, &self.setup.config.review.command) {
-            self.say_in_chat(session, &text);
+    fn cards_came(&mut self, id: AskId, cards: Cards) {
+        match self.jobs.get(&id).map(|job| &job.to) {
+            Some(ReplyTo::Cards { hold }) => {
+                let hold = *hold;
+                self.cards_made(id, hold, cards);
+            }
+            _ => self.finish(id, Answer::Listing(cards.listing)),
         }
     }
 
-    fn say_in_chat(&mut self, session: &SessionId, text: &str) {
+    /// Says at the turn's end what there is to review, once.
+    fn summarize(&mut self, id: &SessionId, answer: &Answer) {
+        let Answer::Listing(listing) = answer else { return };
+        let command = self.command_of_session(id);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let text = review::summary(listing, (Some(session.turns.last()), &session.told), &command);
+        session.told.extend(review::worth_telling(listing).map(|hunk| hunk.id.clone()));
+        if let Some(text) = text {
+            self.say_in_chat(id, &text);
+        }
+    }
+
+    /// Accepts what a turn left, because the configuration says so: never what was rejected before and is back.
+    fn accept_unasked(&mut self, id: &SessionId, hold: AskId, answer: Answer) {
+        let Answer::Listing(listing) = answer else { return };
+        let owed = listing.hunks.iter().filter(|hunk| hunk.is_owed() && !hunk.reapplied);
+        let (ids, digests): (Vec<String>, Vec<_>) =
+            owed.map(|hunk| (hunk.id.as_str().to_owned(), hunk.digest.clone())).unzip();
+        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else { return };
+        if ids.is_empty() {
+            return;
+        }
+        let decide = Decide {
+            verb: DecideVerb::Accept,
+            selector: Selector::Ids(ids),
+            reason: None,
+            digests,
+            dry_run: false,
+            force: false,
+            now: false,
+        };
+        let actor = Actor { who: Who::Criterion("auto_accept".to_owned()), channel: Channel::None };
+        let asked = Asked { session: key, actor, may_decide: true, ask: Ask::Decide(decide) };
+        let job = self.start_looked(ReplyTo::AutoAccept { hold }, id.clone(), asked);
+        if let Some(parked) = self.holds.get_mut(hold) {
+            parked.awaiting.insert(job);
+        }
+    }
+
+    pub(super) fn say_in_chat(&mut self, session: &SessionId, text: &str) {
         let message = self.minter.mint("hunkgate");
         let line = author::message_chunk(self.dialect, session, &message, text);
         self.send(Leg::Editor, line);

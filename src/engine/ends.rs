@@ -53,6 +53,7 @@ impl Engine {
 
     /// The editor is gone: nothing parked for the agent is lost, then it is told by the end of its input.
     pub(super) fn editor_closed(&mut self) {
+        self.end_all_askings();
         self.release_all(Leg::Agent);
         self.ending = true;
         self.out.push(Action::StopAgent);
@@ -70,6 +71,7 @@ impl Engine {
     /// The agent is gone: every request it leaves open is answered with what it last said.
     pub(super) fn agent_exited(&mut self, code: i32, stderr_tail: &str) {
         let message = format!("the agent exited with code {code}");
+        self.end_all_askings();
         for (to, line) in self.salvage() {
             match (to, wire::head(&line)) {
                 (Leg::Editor, _) => self.send(Leg::Editor, line),

@@ -55,8 +55,10 @@ pub(super) enum EndStage {
     Observing,
     /// Rejects that waited for this moment are carried out.
     Rejecting,
-    /// The summary is being made.
-    Summing,
+    /// What is said, shown or accepted is being worked out.
+    Closing,
+    /// The person is being asked.
+    Asking,
 }
 
 impl Held {
@@ -64,10 +66,22 @@ impl Held {
     pub(super) fn stops_followers(&self) -> bool {
         match self {
             Self::Prompt { .. } => true,
-            Self::TurnEnd { request, .. } => request.is_none(),
+            Self::TurnEnd { request, stage, .. } => request.is_none() && *stage != EndStage::Asking,
             Self::Allow { .. } | Self::FsWrite { .. } | Self::FsWritten { .. } | Self::Terminal { .. } => {
                 false
             }
+        }
+    }
+
+    /// Says whether it is held because the person is being asked.
+    pub(super) fn is_asking(&self) -> bool {
+        match self {
+            Self::TurnEnd { stage, .. } => *stage == EndStage::Asking,
+            Self::Prompt { .. }
+            | Self::Allow { .. }
+            | Self::FsWrite { .. }
+            | Self::FsWritten { .. }
+            | Self::Terminal { .. } => false,
         }
     }
 
@@ -124,6 +138,21 @@ impl Holds {
             | Held::FsWritten { .. }
             | Held::Terminal { .. } => false,
         })
+    }
+
+    /// Returns the session whose answer to this request is held because the person is being asked.
+    pub(super) fn asking_end_of(&self, request: &IdToken) -> Option<SessionId> {
+        let mine = |hold: &&Hold| match &hold.what {
+            Held::TurnEnd { request: ended, stage, .. } => {
+                *stage == EndStage::Asking && ended.as_ref() == Some(request)
+            }
+            Held::Prompt { .. }
+            | Held::Allow { .. }
+            | Held::FsWrite { .. }
+            | Held::FsWritten { .. }
+            | Held::Terminal { .. } => false,
+        };
+        self.0.values().find(mine).map(|hold| hold.session.clone())
     }
 
     /// Returns the parked request with this id that goes to `to`.

@@ -8,6 +8,7 @@
 
 mod action;
 mod approvals;
+mod asking;
 mod calls;
 mod conversation;
 mod decide;

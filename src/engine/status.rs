@@ -1,8 +1,9 @@
 //! What only the engine knows of a session: who its peers are, and what is enforced.
 
+use crate::acp::Questions;
 use crate::acp::author::CommandSpec;
 use crate::base::SessionId;
-use crate::config::Mode;
+use crate::config::{AtTurnEnd, Mode};
 use crate::engine::{Durability, Engine};
 use crate::ledger::{Event, ListingShape, Log, NameShape, PolicyShape, RootShape, StatusShape};
 use crate::review;
@@ -49,6 +50,7 @@ impl Engine {
                 "not gated: this agent writes without asking; its changes are reviewed after the turn".into(),
             );
         }
+        warnings.extend(self.not_asked(id));
         if let Some(ledger) = ledger {
             warnings.extend(ledger.notices().iter().rev().take(5).map(|notice| notice.text.clone()));
         }
@@ -77,6 +79,17 @@ impl Engine {
             gaps: self.gaps_of(id),
             notes_pending: self.notes_pending(id),
             warnings,
+        }
+    }
+
+    /// Says why the editor does not ask at a turn's end, where it should and cannot.
+    fn not_asked(&self, id: &SessionId) -> Option<String> {
+        let wanted = self.setup.config.review.at_turn_end == AtTurnEnd::Ask && self.client.is_some();
+        match self.questions(id) {
+            Questions::None(reason) if wanted => {
+                Some(format!("not asked in the editor at a turn's end: {reason}"))
+            }
+            Questions::None(_) | Questions::Buttons | Questions::Form => None,
         }
     }
 
@@ -140,6 +153,12 @@ impl Engine {
             self.record(Log::Session(key), event, Durability::Written);
             self.gate_blind(id, mode);
         }
+    }
+
+    /// Returns the name of our slash command in a session, without its slash; empty when it is switched off.
+    pub(super) fn command_of_session(&self, id: &SessionId) -> String {
+        let session = self.sessions.get(id).and_then(|session| session.command.clone());
+        session.unwrap_or_else(|| self.setup.config.review.command.clone())
     }
 
     /// Returns our slash commands, as they are advertised.

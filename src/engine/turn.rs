@@ -2,6 +2,7 @@
 
 use crate::acp::{Fact, TurnState, author};
 use crate::base::{AskId, CallId, Leg, RootId, SessionId, SessionKey, TurnNo, WindowId};
+use crate::engine::asking::Undecided;
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::hold::{EndStage, Held, Hold};
 use crate::engine::{Action, Durability, Engine, Notice};
@@ -22,6 +23,7 @@ impl Engine {
         line: Bytes,
     ) {
         let Some(request) = id else { return self.send(Leg::Agent, line) };
+        self.end_asking_of(&session, Undecided::Deferred);
         if let Some(asked) = slash {
             return self.slash(&session, line, asked);
         }
@@ -196,6 +198,11 @@ impl Engine {
 
     /// v2: what the session's state is.
     pub(super) fn state(&mut self, id: &SessionId, state: TurnState, line: Bytes) {
+        if !matches!(state, TurnState::Idle { .. }) {
+            self.end_asking_of(id, Undecided::Deferred);
+        } else if let Some(hold) = self.asking_hold(id) {
+            return hold.behind.push(line);
+        }
         let Some(session) = self.sessions.get_mut(id) else { return self.send(Leg::Editor, line) };
         match state {
             TurnState::Running => {
@@ -217,6 +224,15 @@ impl Engine {
             }
             TurnState::RequiresAction | TurnState::Other => self.send(Leg::Editor, line),
         }
+    }
+
+    /// Returns the held end of a turn for which the person is being asked.
+    fn asking_hold(&mut self, id: &SessionId) -> Option<&mut Hold> {
+        let held = self.holds.of_session(Leg::Editor, id);
+        let asking = held
+            .into_iter()
+            .find(|hold| self.holds.get_mut(*hold).is_some_and(|hold| hold.what.is_asking()))?;
+        self.holds.get_mut(asking)
     }
 
     /// v2: background work goes on after the turn, item by item, or has ended.
@@ -263,12 +279,15 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(id) else { return false };
         session.turns.cancel();
         let works = session.turns.current().is_some_and(|turn| !self.holds.ends(turn.request.as_ref()));
+        let (key, open) = (session.key.clone(), session.calls.open().next().is_some());
+        let goes_on = open || !self.background_windows(&key).is_empty();
         let held = self.holds.of_session(Leg::Editor, id);
         let mut swallowed = false;
         for hold in held.into_iter().filter(|_| !works) {
             swallowed |= self.holds.get_mut(hold).is_some_and(says_cancelled);
         }
-        swallowed
+        self.end_asking_of(id, Undecided::Cancelled);
+        swallowed && !goes_on
     }
 
     /// The end of a turn has come one stage further. Returns the parked frame while it has to wait on.
@@ -288,10 +307,10 @@ impl Engine {
                 return Some(hold);
             }
         }
-        if stage != EndStage::Summing && self.wants_summary() {
-            hold.awaiting = self.start_summary(&id, me);
+        if matches!(stage, EndStage::Observing | EndStage::Rejecting) {
+            hold.awaiting = self.start_closing(&id, me, self.closing(&id, &stop));
             if !hold.awaiting.is_empty() {
-                hold.what = Held::TurnEnd { request, stop, stage: EndStage::Summing };
+                hold.what = Held::TurnEnd { request, stop, stage: EndStage::Closing };
                 return Some(hold);
             }
         }
@@ -360,7 +379,8 @@ fn keeps_turns(session: &Session) -> bool {
 
 /// Makes a held end of a turn say `cancelled`. Says whether it is one.
 fn says_cancelled(hold: &mut Hold) -> bool {
-    let Held::TurnEnd { request, .. } = &hold.what else { return false };
+    let Held::TurnEnd { request, stop, .. } = &mut hold.what else { return false };
+    "cancelled".clone_into(stop);
     let path: &[&str] =
         if request.is_some() { &["result", "stopReason"] } else { &["params", "update", "stopReason"] };
     if let Some(line) = splice::replace(&hold.line, path, "\"cancelled\"") {

@@ -5,6 +5,7 @@ use crate::ledger::{
     Actor, BlameShape, CommentShape, DecidedShape, Decision, DegradedShape, FilePlan, ItemShape,
     ListingShape, ReviewState, ShownShape, StatusShape, Verb, Who,
 };
+use crate::review::{CardStyle, Cards};
 use serde::{Deserialize, Serialize};
 
 /// An ask with who asks it.
@@ -87,6 +88,11 @@ pub enum Ask {
         /// Relative to a root, or absolute.
         path: String,
     },
+    /// What the editor is shown when it asks at a turn's end; only the engine asks this.
+    Cards {
+        /// How.
+        style: CardStyle,
+    },
 }
 
 impl Ask {
@@ -100,7 +106,8 @@ impl Ask {
             | Self::Comment { .. }
             | Self::Note
             | Self::Diff { .. }
-            | Self::Blame { .. } => false,
+            | Self::Blame { .. }
+            | Self::Cards { .. } => false,
         }
     }
 }
@@ -208,6 +215,8 @@ pub enum Computed {
     Comment(Box<crate::ledger::Comment>),
     /// To `Decide`, `Undo`, `Redo`: what to do.
     Plan(Box<Plan>),
+    /// To `Cards`.
+    Cards(Box<Cards>),
 }
 
 /// What a decision command would do: made from one listing, carried out by the engine.

@@ -5,6 +5,7 @@ use crate::ledger::{
     BlameShape, Blobs, Cache, CommentShape, Hunk, Ledger, Listing, ListingShape, NameShape, ReviewState,
     RootKind, RootShape, SessionLedger, StatusShape, blame, listing,
 };
+use crate::review::cards::cards;
 use crate::review::decide::plan_decide;
 use crate::review::note::pending;
 use crate::review::patch::{PatchFile, files_of, patch};
@@ -61,6 +62,10 @@ impl Desk<'_> {
             Ask::Note => Answer::Note(pending(self.ledger, self.session).map(|pending| pending.text("next"))),
             Ask::Diff { selector } => Answer::Diff(self.diff(&self.listing(cache), selector)?),
             Ask::Blame { path } => Answer::Blame(self.blame(path, cache)?),
+            Ask::Cards { style } => {
+                let made = cards(&self.listing(cache), self.ledger, self.blobs, *style);
+                return Ok(Computed::Cards(Box::new(made)));
+            }
             Ask::Rebase { .. } => {
                 return Err(Problem::new(ProblemKind::Internal, "a rebase is not computed from the ledger"));
             }

@@ -17,8 +17,10 @@
 
 mod ask;
 mod binary;
+mod cards;
 mod compute;
 mod decide;
+mod form;
 mod note;
 mod patch;
 mod place;
@@ -32,16 +34,20 @@ mod slash;
 mod strip;
 mod undo;
 mod verdict;
+mod words;
 
 pub use ask::{
     Answer, Ask, Asked, Computed, Decide, DecideVerb, PatchText, Plan, PlannedItem, Problem, ProblemKind,
     Selector,
 };
+pub use cards::{Card, CardStyle, Cards, FileChange, Look, Piece};
 pub use compute::compute;
+pub use form::{Chosen, FormField, FormInput, FormPage, page};
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;
-pub use prompt::{queue_counts, summary};
+pub use prompt::{queue_counts, summary, worth_telling};
 pub use render::render;
 pub use revert::apply_edits;
 pub use slash::{CommandSpec, commands, help, parse};
 pub use strip::{Stripper, strip};
+pub use words::{how_to_see, outcome, preface, question, result, reverted, undecided};

@@ -1,8 +1,9 @@
 //! What the person is told in the conversation when a turn ends.
 
 use crate::base::{HunkId, SessionKey, TurnNo};
-use crate::ledger::{HunkShape, Ledger, ListingShape, QueueShape, ReviewState};
+use crate::ledger::{Grade, HunkShape, Ledger, ListingShape, QueueShape, ReviewState};
 use crate::review::render::{degraded_text, hunk_line, short_ids};
+use crate::review::words::how;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -11,14 +12,21 @@ const MOST_NAMED: usize = 12;
 /// Files that are named at all.
 const MOST_FILES: usize = 20;
 
-/// Says what is owed when a turn ends; `None` when nothing is.
-pub fn summary(listing: &ListingShape, turn: Option<TurnNo>, prefix: &str) -> Option<String> {
-    let owed: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| hunk.is_owed()).collect();
+/// Says what is owed when a turn ends and was not told before; `None` when nothing is. What was told before is counted.
+///
+/// A turn that left only changes which carry no call gets one line.
+pub fn summary(
+    listing: &ListingShape,
+    (turn, told): (Option<TurnNo>, &BTreeSet<HunkId>),
+    command: &str,
+) -> Option<String> {
+    let all: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| hunk.is_owed()).collect();
+    let owed: Vec<&HunkShape> = all.iter().copied().filter(|hunk| !told.contains(&hunk.id)).collect();
     if owed.is_empty() {
-        return None;
+        return uncredited(listing, told, command);
     }
     let ids = short_ids(listing.hunks.iter().map(|hunk| &hunk.id));
-    let mut text = heading(&owed, turn);
+    let mut text = heading(&owed, all.len() - owed.len(), turn);
     for (path, hunks) in by_file(&owed).iter().take(MOST_FILES) {
         if owed.len() > MOST_NAMED {
             let _ = writeln!(text, "- {path}: {} changes", hunks.len());
@@ -33,7 +41,7 @@ pub fn summary(listing: &ListingShape, turn: Option<TurnNo>, prefix: &str) -> Op
     if files > MOST_FILES {
         let _ = writeln!(text, "- and {} more files", files - MOST_FILES);
     }
-    text.push_str(&others(listing));
+    text.push_str(&beside(listing));
     text.push_str(&degraded_text(&listing.degraded));
     if listing.policy.configured == "pre_write" && listing.policy.enforced_on.is_empty() {
         text.push_str(
@@ -42,9 +50,38 @@ pub fn summary(listing: &ListingShape, turn: Option<TurnNo>, prefix: &str) -> Op
     }
     let _ = write!(
         text,
-        "\n`/{prefix} accept all` keeps, `/{prefix} reject ID [reason]` puts back, `/{prefix} show ID` explains."
+        "\n{} keeps, {} puts back, {} explains.",
+        how(command, if command.is_empty() { "accept --all" } else { "accept all" }),
+        how(command, if command.is_empty() { "reject ID [--reason TEXT]" } else { "reject ID [reason]" }),
+        how(command, "show ID")
     );
     Some(text)
+}
+
+/// Returns what a person is told of at a turn's end: what is owed, and what a turn left without a call.
+pub fn worth_telling(listing: &ListingShape) -> impl Iterator<Item = &HunkShape> {
+    listing.hunks.iter().filter(|hunk| hunk.is_owed() || is_uncredited(hunk))
+}
+
+fn is_uncredited(hunk: &HunkShape) -> bool {
+    let of_a_turn = matches!(hunk.evidence.grade, Grade::Contested | Grade::InTurn);
+    hunk.state == ReviewState::Unreviewed && !hunk.is_owed() && of_a_turn
+}
+
+/// Says in a line what a turn left that carries no call.
+fn uncredited(listing: &ListingShape, told: &BTreeSet<HunkId>, command: &str) -> Option<String> {
+    let fresh: Vec<&HunkShape> =
+        listing.hunks.iter().filter(|hunk| is_uncredited(hunk) && !told.contains(&hunk.id)).collect();
+    if fresh.is_empty() {
+        return None;
+    }
+    let noun = if fresh.len() == 1 { "change is" } else { "changes are" };
+    let counts = graded(fresh.iter().copied());
+    Some(format!(
+        "**hunkgate**: {} {noun} credited to no call ({counts}): {} shows them.",
+        fresh.len(),
+        how(command, "list")
+    ))
 }
 
 /// Counts hunks and entries: what is owed, what is decided, and what is nobody's call.
@@ -69,7 +106,7 @@ pub fn queue_counts(ledger: &Ledger, session: &SessionKey, listing: &ListingShap
     queue
 }
 
-fn heading(owed: &[&HunkShape], turn: Option<TurnNo>) -> String {
+fn heading(owed: &[&HunkShape], before: usize, turn: Option<TurnNo>) -> String {
     let of_turn = |hunk: &&&HunkShape| turn.is_some() && hunk.calls.iter().any(|call| call.turn == turn);
     let fresh = owed.iter().filter(of_turn).count();
     let noun = if owed.len() == 1 { "change" } else { "changes" };
@@ -78,6 +115,9 @@ fn heading(owed: &[&HunkShape], turn: Option<TurnNo>) -> String {
     let mut text = format!("**hunkgate**: {} {noun} to review in {place}", owed.len());
     if fresh > 0 && fresh < owed.len() {
         let _ = write!(text, ", {fresh} of this turn");
+    }
+    if before > 0 {
+        let _ = write!(text, "; {before} more from before");
     }
     text.push_str("\n\n");
     text
@@ -94,14 +134,17 @@ fn by_file<'a>(owed: &[&'a HunkShape]) -> Vec<(&'a str, Vec<&'a HunkShape>)> {
     files.into_iter().map(|(_, path, hunks)| (path, hunks)).collect()
 }
 
-/// Counts what is listed beside and never owed, by its grade.
-fn others(listing: &ListingShape) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+/// Counts what is listed beside and never owed, by its grade, in a line; empty when there is nothing.
+pub(super) fn beside(listing: &ListingShape) -> String {
     let beside = |hunk: &&HunkShape| hunk.state == ReviewState::Unreviewed && !hunk.is_owed();
-    for hunk in listing.hunks.iter().filter(beside) {
-        *counts.entry(hunk.evidence.grade.as_str()).or_default() += 1;
-    }
+    let counts = graded(listing.hunks.iter().filter(beside));
+    if counts.is_empty() { String::new() } else { format!("- beside these: {counts}\n") }
+}
+
+fn graded<'a>(hunks: impl Iterator<Item = &'a HunkShape>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    hunks.for_each(|hunk| *counts.entry(hunk.evidence.grade.as_str()).or_default() += 1);
     let counts: Vec<String> =
         counts.iter().map(|(grade, count)| format!("{count} {}", grade.replace('_', " "))).collect();
-    if counts.is_empty() { String::new() } else { format!("- beside these: {}\n", counts.join(", ")) }
+    counts.join(", ")
 }

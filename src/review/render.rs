@@ -106,7 +106,8 @@ pub(super) fn hunk_line(hunk: &HunkShape) -> String {
     line
 }
 
-fn what_changed(hunk: &HunkShape) -> String {
+/// Says which lines, or what of the file, a hunk changes.
+pub(super) fn what_changed(hunk: &HunkShape) -> String {
     let entry = &hunk.entry;
     let pair = |old: &Option<String>, new: &Option<String>| {
         format!("{} → {}", old.as_deref().unwrap_or("none"), new.as_deref().unwrap_or("none"))

@@ -1,9 +1,9 @@
 //! The sessions of one connection.
 
-use crate::base::{RepoPath, RootId, Roots, SessionId, SessionKey};
-use crate::session::{ActiveTurn, Calls, Turns};
+use crate::base::{HunkId, RepoPath, RootId, Roots, SessionId, SessionKey};
+use crate::session::{ActiveTurn, Answers, Calls, Turns};
 use crate::wire::IdToken;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One session.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +36,12 @@ pub struct Session {
     pub adopted: bool,
     /// Whether the agent has sent its commands.
     pub commands_seen: bool,
+    /// The name under which our command is advertised in this session; `None` = as it is configured.
+    pub command: Option<String>,
+    /// What the person has been told of at a turn's end, or was asked about.
+    pub told: BTreeSet<HunkId>,
+    /// What the client makes of our questions.
+    pub answers: Answers,
 }
 
 /// Whether a session is recorded.
@@ -90,6 +96,9 @@ impl Session {
             principal: None,
             adopted: false,
             commands_seen: false,
+            command: None,
+            told: BTreeSet::new(),
+            answers: Answers::default(),
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::world::{Done, World, decide, ids, set};
 use hunkgate::base::TurnNo;
 use hunkgate::ledger::{Log, Loss, Mode, RevertResult, ReviewState, Skip};
-use hunkgate::review::{Answer, Ask, Computed, DecideVerb, Plan, Selector, render, summary};
+use hunkgate::review::{Answer, Ask, Computed, DecideVerb, Plan, Selector, render, summary, worth_telling};
 use proptest::prelude::*;
+use std::collections::BTreeSet;
 
 const TEN: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n";
 
@@ -494,16 +495,22 @@ fn half_of_a_rename_is_never_put_back() {
 #[test]
 fn what_is_told_at_the_end_of_a_turn_names_what_is_owed() {
     let mut world = three_hunks();
-    let text = summary(&world.listing(), Some(TurnNo(1)), "hunkgate").expect("something is owed");
+    let told = BTreeSet::new();
+    let text = summary(&world.listing(), (Some(TurnNo(1)), &told), "hunkgate").expect("something is owed");
     for hunk in world.hunks() {
         assert!(text.contains(&hunk.id.as_str()[..8]), "{text}");
     }
     assert!(text.contains("3 changes to review in 1 file") && text.contains("`t1`"), "{text}");
     world.person(|files| set(files, "other", "mine\n"));
-    let text = summary(&world.listing(), Some(TurnNo(1)), "hunkgate").expect("something is owed");
+    let text = summary(&world.listing(), (Some(TurnNo(1)), &told), "hunkgate").expect("something is owed");
     assert!(text.contains("1 external") && !text.contains("other:"), "{text}");
+    let told = worth_telling(&world.listing()).skip(1).map(|hunk| hunk.id.clone()).collect();
+    let text = summary(&world.listing(), (Some(TurnNo(1)), &told), "hunkgate").expect("one is new");
+    assert!(text.contains("1 change to review in 1 file; 2 more from before"), "{text}");
+    let told = worth_telling(&world.listing()).map(|hunk| hunk.id.clone()).collect();
+    assert_eq!(summary(&world.listing(), (Some(TurnNo(1)), &told), "hunkgate"), None);
     done(world.accept(Selector::All));
-    assert_eq!(summary(&world.listing(), Some(TurnNo(1)), "hunkgate"), None);
+    assert_eq!(summary(&world.listing(), (Some(TurnNo(1)), &BTreeSet::new()), "hunkgate"), None);
 }
 
 #[test]
@@ -513,7 +520,7 @@ fn every_answer_reads_as_markdown() {
     let id = second.id.as_str()[..8].to_owned();
     let says = |world: &World, ask: &Ask| match world.compute(ask) {
         Computed::Answer(answer) => render(&answer),
-        Computed::Comment(_) | Computed::Plan(_) => panic!("no answer"),
+        Computed::Comment(_) | Computed::Plan(_) | Computed::Cards(_) => panic!("no answer"),
     };
     let check = |text: String, says: &[&str]| {
         for said in says {

@@ -206,7 +206,9 @@ impl World {
         match self.compute(ask) {
             Computed::Plan(plan) => Ok(self.perform(*plan)),
             Computed::Answer(Answer::Problem(problem)) => Err(problem),
-            computed @ (Computed::Answer(_) | Computed::Comment(_)) => panic!("no plan: {computed:?}"),
+            computed @ (Computed::Answer(_) | Computed::Comment(_) | Computed::Cards(_)) => {
+                panic!("no plan: {computed:?}")
+            }
         }
     }
 

@@ -105,7 +105,7 @@ impl Play {
     /// The messages that `: acp v1` and `: acp v2` stand for: a client, an agent, and the session `s1` in the root.
     fn opening(&mut self, transcript: &Transcript) -> Result<(), String> {
         let client = transcript.tag("client").unwrap_or("editor");
-        for (leg, line) in opening(transcript.tag("acp"), client)? {
+        for (leg, line) in opening(transcript, client)? {
             self.says(leg, line.as_bytes())?;
         }
         for leg in [Leg::Editor, Leg::Agent] {
@@ -570,14 +570,25 @@ pub(crate) fn shown(line: &[u8]) -> String {
     text.trim_end().chars().take(1500).collect()
 }
 
-/// The messages that open a connection and the session `s1`, for `: acp v1` and `: acp v2`.
-pub(crate) fn opening(protocol: Option<&str>, client: &str) -> Result<Vec<(Leg, String)>, String> {
-    match protocol {
-        None => Ok(Vec::new()),
-        Some("v1") => Ok(opening_v1(client)),
-        Some("v2") => Ok(opening_v2(client)),
-        Some(other) => Err(format!("unknown protocol {other:?}")),
-    }
+/// The messages that open a connection and the session `s1`, for `: acp v1` and `: acp v2`; with `: forms` the client offers
+/// forms.
+pub(crate) fn opening(transcript: &Transcript, client: &str) -> Result<Vec<(Leg, String)>, String> {
+    let lines = match transcript.tag("acp") {
+        None => Vec::new(),
+        Some("v1") => opening_v1(client),
+        Some("v2") => opening_v2(client),
+        Some(other) => return Err(format!("unknown protocol {other:?}")),
+    };
+    let forms = |line: String| match transcript.has("forms") {
+        true => line
+            .replace(r#""clientCapabilities":{"#, r#""clientCapabilities":{"elicitation":{"form":{}},"#)
+            .replace(
+                r#""protocolVersion":2,"capabilities":{}"#,
+                r#""protocolVersion":2,"capabilities":{"elicitation":{"form":{}}}"#,
+            ),
+        false => line,
+    };
+    Ok(lines.into_iter().map(|(leg, line)| (leg, forms(line))).collect())
 }
 
 fn opening_v1(client: &str) -> Vec<(Leg, String)> {

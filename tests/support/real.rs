@@ -49,7 +49,7 @@ pub(crate) fn hold(transcript: &Transcript) -> Result<(), String> {
     }
     let mut stage = Stage::set(dir, root)?;
     let client = transcript.tag("client").unwrap_or("editor");
-    for (leg, line) in opening(transcript.tag("acp"), client)? {
+    for (leg, line) in opening(transcript, client)? {
         stage.says(leg, line.as_bytes())?;
         stage.hears(leg.other(), &Heard::Same)?;
     }

@@ -1,0 +1,125 @@
+//! The words around a question in the editor: what is asked, what became of it, and how to go on.
+
+use crate::base::HunkId;
+use crate::ledger::{ItemShape, ReviewState};
+use crate::review::form::amount;
+use crate::review::prompt::beside;
+use crate::review::render::degraded_text;
+use crate::review::{Card, Cards};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+/// Digits of an id that are shown.
+const SHORT: usize = 12;
+
+/// Names a command of ours as a person writes it in the conversation; where there is none, in a terminal.
+pub(super) fn how(command: &str, words: &str) -> String {
+    match command {
+        "" => format!("`hunkgate {words}`"),
+        command => format!("`/{command} {words}`"),
+    }
+}
+
+/// Says what the cards do not show; `None` when they show everything.
+pub fn preface(cards: &Cards, command: &str) -> Option<String> {
+    let mut text = beside(&cards.listing);
+    if cards.unshown > 0 {
+        let _ = writeln!(
+            text,
+            "- {} more changes are in files without a card: {} shows them",
+            cards.unshown,
+            how(command, "list")
+        );
+    }
+    text.push_str(&degraded_text(&cards.listing.degraded));
+    let changes = cards.cards.iter().map(|card| card.pieces.len()).sum();
+    (!text.is_empty())
+        .then(|| format!("**hunkgate**: {}\n\n{}", amount(changes, cards.cards.len()), text.trim_end()))
+}
+
+/// Asks about everything that is on the cards.
+pub fn question(cards: &[Card]) -> String {
+    let changes: usize = cards.iter().map(|card| card.pieces.len()).sum();
+    let noun = if changes == 1 { "change" } else { "changes" };
+    let place = if cards.len() == 1 { "1 file".to_owned() } else { format!("{} files", cards.len()) };
+    format!("Keep {changes} {noun} in {place}? Allow keeps, reject puts back what was there")
+}
+
+/// Returns what was put back.
+pub fn reverted(done: &[ItemShape]) -> BTreeSet<&HunkId> {
+    done.iter().filter(|item| is_reverted(item)).map(|item| &item.id).collect()
+}
+
+/// Says what became of a card.
+pub fn outcome(card: &Card, done: &[ItemShape]) -> String {
+    let mine: Vec<&ItemShape> =
+        card.pieces.iter().filter_map(|piece| done.iter().find(|item| item.id == piece.id)).collect();
+    let count = |is: fn(&ItemShape) -> bool| mine.iter().filter(|item| is(item)).count();
+    let parts = [
+        (count(is_kept), "kept"),
+        (count(is_reverted), "reverted"),
+        (count(|item| item.outcome == "queued"), "reverts when the turn ends"),
+        (count(|item| item.outcome == "refused"), "left as it is"),
+        (card.pieces.len() - mine.len(), "undecided"),
+    ];
+    let all = card.pieces.len();
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| if *count == all { (*word).to_owned() } else { format!("{count} {word}") })
+        .collect();
+    format!("{}: {}", card.path, said.join(", "))
+}
+
+/// Says what a person should hear beside the cards; `None` when everything was kept.
+pub fn result(done: &[ItemShape], (problems, stale): (&[String], bool), command: &str) -> Option<String> {
+    let reverted = reverted(done).len();
+    let mut text = String::new();
+    if reverted > 0 {
+        let noun = if reverted == 1 { "change" } else { "changes" };
+        let _ = writeln!(
+            text,
+            "- {reverted} {noun} reverted; the agent is told with your next prompt. {} takes it back",
+            how(command, "undo")
+        );
+    }
+    for item in done.iter().filter(|item| item.outcome == "queued") {
+        let _ = writeln!(text, "- {}: reverts when the turn ends", item.path);
+    }
+    for item in done.iter().filter(|item| item.outcome == "refused") {
+        let id = item.id.as_str();
+        let reason = item.reason.as_deref().unwrap_or("refused");
+        let _ =
+            writeln!(text, "- left as it is: `{}` {}: {reason}", id.get(..SHORT).unwrap_or(id), item.path);
+    }
+    problems.iter().for_each(|problem| text.push_str(&format!("- {}\n", problem.trim().replace('\n', " "))));
+    if stale && !text.is_empty() {
+        text.push_str("- the agent went on working while you were asked; what it changed is in the queue\n");
+    }
+    (!text.is_empty()).then(|| format!("**hunkgate**:\n\n{}", text.trim_end()))
+}
+
+/// Says that a question ended without a decision. `again` tells whether this session will be asked another time.
+pub fn undecided(changes: usize, because: &str, (command, again): (&str, bool)) -> String {
+    let noun = if changes == 1 { "change is" } else { "changes are" };
+    let mut text =
+        format!("**hunkgate**: {changes} {noun} undecided{because}. {} shows them.", how(command, "list"));
+    if !again {
+        let _ = write!(text, " This session is not asked again; {} changes that.", how(command, "ask on"));
+    }
+    text
+}
+
+/// Says how what was put back can still be read.
+pub fn how_to_see(hunk: &HunkId, command: &str) -> Option<String> {
+    let id = hunk.as_str().get(..SHORT)?;
+    Some(format!("Reverted. {} shows what it was.", how(command, &format!("diff {id}"))))
+}
+
+fn is_kept(item: &ItemShape) -> bool {
+    item.outcome == "done" && item.state == ReviewState::Accepted
+}
+
+fn is_reverted(item: &ItemShape) -> bool {
+    item.outcome == "done" && item.state == ReviewState::Rejected
+}
