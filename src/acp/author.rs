@@ -60,12 +60,7 @@ pub fn commands_update(dialect: Dialect, session: &SessionId, commands: &[Comman
 /// Adds our commands to an agent's list, after its own; one whose name is there already is not added again. The list stands
 /// in an update, or (version 2) in the result of a request that opens a session.
 pub fn merge_commands(line: &[u8], dialect: Dialect, commands: &[CommandSpec]) -> Option<Bytes> {
-    let path: &[&str] = match head(line) {
-        Head::Response { .. } => &["result", "availableCommands"],
-        Head::Request { .. } | Head::Notification { .. } | Head::Unreadable => {
-            &["params", "update", "availableCommands"]
-        }
-    };
+    let path = commands_in(line);
     let listed = splice::find(line, path)?;
     let names: Vec<_> = listed.elements().filter_map(|it| it.member("name")?.text()).collect();
     let missing: Vec<String> = commands
@@ -77,6 +72,21 @@ pub fn merge_commands(line: &[u8], dialect: Dialect, commands: &[CommandSpec]) -
         return None;
     }
     splice::append_to_array(line, path, &missing.join(","))
+}
+
+/// Returns the names in an agent's list of commands; `None` where there is no list.
+pub fn command_names(line: &[u8]) -> Option<Vec<String>> {
+    let listed = splice::find(line, commands_in(line)).filter(|list| list.is_array())?;
+    Some(listed.elements().filter_map(|it| it.member("name")?.string()).collect())
+}
+
+fn commands_in(line: &[u8]) -> &'static [&'static str] {
+    match head(line) {
+        Head::Response { .. } => &["result", "availableCommands"],
+        Head::Request { .. } | Head::Notification { .. } | Head::Unreadable => {
+            &["params", "update", "availableCommands"]
+        }
+    }
 }
 
 /// Answers a prompt in place of the agent: what `line` asked gets `text`, and the turn is over. `message` names the

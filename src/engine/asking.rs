@@ -16,7 +16,9 @@ use crate::engine::desk::ReplyTo;
 use crate::engine::hold::{EndStage, Held, TURN_END_MS};
 use crate::engine::{Durability, Engine};
 use crate::ledger::{Actor, Channel, Event, ItemShape, Log, Who};
-use crate::review::{self, Answer, Ask, Asked, Card, CardStyle, Cards, Chosen, Decide, FormInput, Selector};
+use crate::review::{
+    self, Answer, Ask, Asked, Card, CardStyle, Cards, Chosen, Decide, FormInput, Selector, Switch,
+};
 use crate::router::InFlight;
 use crate::wire::IdToken;
 use std::collections::{BTreeSet, VecDeque};
@@ -131,15 +133,18 @@ impl Engine {
     }
 
     /// The person wants to be asked at a turn's end of this session, or no longer.
-    pub(super) fn ask_from_now_on(&mut self, id: &SessionId, on: bool) {
+    pub(super) fn ask_from_now_on(&mut self, id: &SessionId, switch: Switch) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if on {
+        if switch == Switch::On {
             session.answers.forget();
         }
-        let key = session.key.clone();
-        let (topic, text) = match on {
-            true => ("asking_resumed", "the editor asks at the end of a turn again"),
-            false => (
+        let (key, recorded) = (session.key.clone(), Self::is_recorded(session));
+        if !recorded {
+            return;
+        }
+        let (topic, text) = match switch {
+            Switch::On => ("asking_resumed", "the editor asks at the end of a turn again"),
+            Switch::Off => (
                 "asking_stopped",
                 "the editor asks no more at the end of a turn of this session: you chose so",
             ),
@@ -340,7 +345,7 @@ impl Engine {
             parked.deadline = deadline;
         }
         if chosen.stop_asking {
-            self.ask_from_now_on(&session, false);
+            self.ask_from_now_on(&session, Switch::Off);
         }
         self.carry_out_next(ask);
     }

@@ -271,6 +271,7 @@ impl Engine {
                 self.send(from.other(), line);
             }
             (About::Opening { how, cwd, directories }, fact) => {
+                let line = self.opened_with_commands((&fact, asking.session.as_ref()), line);
                 self.send(from.other(), line);
                 self.session_answered(how, (asking.session, id), (cwd, directories), fact);
             }
@@ -465,10 +466,23 @@ impl Engine {
             self.mode_is(&id, &mode);
         }
         if advertise {
-            let specs = self.command_specs();
+            let specs = self.command_specs(&id);
             let line = author::commands_update(self.dialect, &id, &specs);
             self.send(Leg::Editor, line);
         }
+    }
+
+    /// v2: the answer that opens a session may carry the agent's commands; ours go with them.
+    fn opened_with_commands(&mut self, (fact, named): (&Fact, Option<&SessionId>), line: Bytes) -> Bytes {
+        let Fact::SessionReady { session, .. } = fact else { return line };
+        let Some(id) = session.as_ref().or(named).filter(|_| self.dialect == Dialect::V2).cloned() else {
+            return line;
+        };
+        if self.sessions.get(&id).is_none() && author::command_names(&line).is_some() {
+            let key = self.key_of(&id);
+            self.sessions.open(Session::new(id.clone(), key, String::new(), Vec::new()));
+        }
+        self.with_our_command(&id, line)
     }
 
     fn open_roots(&mut self, id: &SessionId) {
@@ -494,8 +508,18 @@ impl Engine {
         if let Some(known) = self.sessions.get_mut(session) {
             known.commands_seen = true;
         }
-        let merged = author::merge_commands(&line, self.dialect, &self.command_specs());
-        self.send(Leg::Editor, merged.unwrap_or(line));
+        let line = self.with_our_command(session, line);
+        self.send(Leg::Editor, line);
+    }
+
+    /// Adds our command to a list of the agent's, under a name that none of them has.
+    fn with_our_command(&mut self, session: &SessionId, line: Bytes) -> Bytes {
+        let Some(names) = author::command_names(&line) else { return line };
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.commands_seen = true;
+        }
+        self.choose_command(session, &names);
+        author::merge_commands(&line, self.dialect, &self.command_specs(session)).unwrap_or(line)
     }
 
     fn user_message(&mut self, session: &SessionId, line: Bytes) {

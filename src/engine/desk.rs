@@ -18,7 +18,8 @@ use crate::ledger::{
     ReviewState, Who, Why,
 };
 use crate::review::{
-    self, Answer, Ask, Asked, Cards, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind, Selector,
+    self, Answer, Ask, Asked, Cards, Command, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind,
+    Selector,
 };
 use crate::session::{Recording, Session};
 use bytes::Bytes;
@@ -83,10 +84,26 @@ impl Engine {
     }
 
     /// The person asked in the editor.
-    pub(super) fn slash(&mut self, session: &SessionId, prompt: Bytes, asked: Result<Ask, String>) {
+    pub(super) fn slash(&mut self, session: &SessionId, prompt: Bytes, command: Result<Command, String>) {
         let known = self.sessions.get(session).map(|known| known.key.clone());
-        match (asked, known) {
+        match (command, known) {
             (Err(help), _) => self.tell(session, &prompt, &help),
+            (Ok(Command::Web), _) => self.tell(
+                session,
+                &prompt,
+                "No web console runs. `hunkgate review` in a terminal shows the same queue.",
+            ),
+            (Ok(Command::Policy), Some(_)) => {
+                let text = self.policy_text(session);
+                self.tell(session, &prompt, &text);
+            }
+            (Ok(Command::Asking(switch)), Some(_)) => {
+                if let Some(switch) = switch {
+                    self.ask_from_now_on(session, switch);
+                }
+                let text = self.asking_text(session);
+                self.tell(session, &prompt, &text);
+            }
             (Ok(_), None) => {
                 self.tell(
                     session,
@@ -94,7 +111,7 @@ impl Engine {
                     "hunkgate does not know this session; nothing of it is recorded.",
                 );
             }
-            (Ok(ask), Some(key)) => {
+            (Ok(Command::Ask(ask)), Some(key)) => {
                 let actor = Actor { who: Who::Person, channel: Channel::Editor };
                 let asked = Asked { session: key, actor, may_decide: true, ask };
                 self.start(ReplyTo::Slash(prompt), session.clone(), asked);

@@ -3,7 +3,7 @@
 use crate::acp::Questions;
 use crate::acp::author::CommandSpec;
 use crate::base::SessionId;
-use crate::config::{AtTurnEnd, Mode};
+use crate::config::{Approvals, AtTurnEnd, Mode};
 use crate::engine::{Durability, Engine};
 use crate::ledger::{Event, ListingShape, Log, NameShape, PolicyShape, RootShape, StatusShape};
 use crate::review;
@@ -161,17 +161,80 @@ impl Engine {
         session.unwrap_or_else(|| self.setup.config.review.command.clone())
     }
 
-    /// Returns our slash commands, as they are advertised.
-    pub(super) fn command_specs(&self) -> Vec<CommandSpec> {
-        review::commands(&self.setup.config.review.command)
+    /// Chooses the name of our slash command in a session, so that it is none of the agent's own.
+    pub(super) fn choose_command(&mut self, id: &SessionId, of_agent: &[String]) {
+        let wanted = self.setup.config.review.command.clone();
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let free = |name: &String| !of_agent.contains(name);
+        let others = (2..).map(|number| format!("{wanted}-{number}"));
+        let mut names = std::iter::once(wanted.clone()).chain([format!("{wanted}-review")]).chain(others);
+        session.command = names.find(free).filter(|name| *name != wanted && !wanted.is_empty());
+    }
+
+    /// Returns our slash commands, as they are advertised in a session.
+    pub(super) fn command_specs(&self, id: &SessionId) -> Vec<CommandSpec> {
+        review::commands(&self.command_of_session(id))
             .into_iter()
             .map(|spec| CommandSpec { name: spec.name, description: spec.description, hint: Some(spec.hint) })
             .collect()
     }
 
     /// Returns what a prompt asks of us, when it is ours.
-    pub(super) fn slash_of(&self, fact: &crate::acp::Fact) -> Option<Result<review::Ask, String>> {
-        let crate::acp::Fact::Prompt { text, .. } = fact else { return None };
-        review::parse(text, &self.setup.config.review.command)
+    pub(super) fn slash_of(&self, fact: &crate::acp::Fact) -> Option<Result<review::Command, String>> {
+        let crate::acp::Fact::Prompt { session, text } = fact else { return None };
+        review::parse(text, &self.command_of_session(session))
+    }
+
+    /// Says in the conversation what is held and asked before the agent writes.
+    pub(super) fn policy_text(&self, id: &SessionId) -> String {
+        let policy = self.policy_of(id);
+        let config = &self.setup.config;
+        let mode = policy.mode.as_deref().unwrap_or("none");
+        let judged = match config.approvals {
+            Approvals::Observe => "requests pass and are recorded",
+            Approvals::Enforce => "requests are judged",
+        };
+        let enforced = match policy.enforced_on.is_empty() {
+            true => "nothing".to_owned(),
+            false => policy.enforced_on.join(", "),
+        };
+        let mut text = format!(
+            "- mode of the agent: {mode}, which asks for {}\n- in force: {}; held before a write: {enforced}\n- {judged}; {} rules\n",
+            policy.configured.replace('_', " "),
+            policy.effective.replace('_', " "),
+            config.rules.len()
+        );
+        if !self.is_gated(id) {
+            text.push_str(
+                "- this agent has not asked before it wrote; its changes are reviewed after the turn\n",
+            );
+        }
+        text.push_str(
+            "\n`hunkgate policy check -- COMMAND` in a terminal says what the rules say of a command.",
+        );
+        text
+    }
+
+    /// Says in the conversation whether the person is asked at a turn's end of this session, and why not.
+    pub(super) fn asking_text(&self, id: &SessionId) -> String {
+        let review = &self.setup.config.review;
+        let command = self.command_of_session(id);
+        match (review.at_turn_end, self.questions(id)) {
+            (AtTurnEnd::Off, _) => {
+                "You are not asked: review.at_turn_end is \"off\" in the configuration.".into()
+            }
+            (AtTurnEnd::Summary, _) => {
+                "You are not asked: review.at_turn_end is \"summary\" in the configuration.".into()
+            }
+            (AtTurnEnd::Ask, Questions::None(reason)) => {
+                format!("You are not asked in this editor: {reason}.")
+            }
+            (AtTurnEnd::Ask, Questions::Buttons | Questions::Form) if self.stopped_asking(id) => {
+                format!("You are not asked in this session: you chose so. `/{command} ask on` changes that.")
+            }
+            (AtTurnEnd::Ask, Questions::Buttons | Questions::Form) => {
+                "You are asked at the end of a turn that left something to review.".into()
+            }
+        }
     }
 }

@@ -19,7 +19,7 @@ impl Engine {
         &mut self,
         session: SessionId,
         id: Option<IdToken>,
-        (text, slash): (String, Option<Result<review::Ask, String>>),
+        (text, slash): (String, Option<Result<review::Command, String>>),
         line: Bytes,
     ) {
         let Some(request) = id else { return self.send(Leg::Agent, line) };

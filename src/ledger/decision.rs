@@ -82,6 +82,14 @@ pub struct Decision {
     pub current_range: Option<LineRange>,
     /// Calls that were credited, for notes and history.
     pub calls: Vec<crate::ledger::CallKey>,
+    /// How many times the change had come back after a reject.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returned: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A 1-based half-open range of lines. A pure insertion has `start == end`: the line it stands before.

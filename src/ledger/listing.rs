@@ -128,8 +128,15 @@ fn decide(own: &SessionLedger, hunks: &mut [Hunk], blobs: &dyn Blobs) {
         let decision = own.decision(&hunk.id).filter(|decision| decision.fingerprint == arithmetic);
         match decision.map(|decision| decision.state).unwrap_or_default() {
             ReviewState::Accepted => hunk.state = ReviewState::Accepted,
-            ReviewState::Rejected => hunk.reapplied = true,
-            ReviewState::Unreviewed => hunk.reapplied = returned.holds(hunk),
+            ReviewState::Rejected => {
+                hunk.reapplied = true;
+                hunk.returned = decision.map_or(0, |decision| decision.returned) + 1;
+            }
+            ReviewState::Unreviewed => {
+                let times = returned.times(hunk);
+                hunk.reapplied = times.is_some();
+                hunk.returned = times.unwrap_or(0);
+            }
         }
     }
 }
@@ -142,6 +149,8 @@ struct Returned {
 
 struct Gone {
     shape: Shape,
+    /// How many times it had come back when it was rejected.
+    returned: u32,
     /// Hunks that stood beside it when it was rejected: they are no return of it.
     beside: BTreeSet<(Vec<u8>, Vec<u8>, u32)>,
 }
@@ -169,14 +178,17 @@ impl Returned {
         returned
     }
 
-    fn holds(&self, hunk: &Hunk) -> bool {
+    /// Says how many times a hunk has come back; `None` when it is no return.
+    fn times(&self, hunk: &Hunk) -> Option<u32> {
         if hunk.entry != Entry::Text || self.changes.is_empty() {
-            return false;
+            return None;
         }
         let shape = shape(&hunk.before, &hunk.after);
         let place = (hunk.before.clone(), hunk.after.clone(), hunk.base_range.start);
         let gone = self.changes.get(&(hunk.root.clone(), hunk.path.clone()));
-        gone.into_iter().flatten().any(|gone| gone.shape == shape && !gone.beside.contains(&place))
+        let gone = gone.into_iter().flatten();
+        let same = gone.filter(|gone| gone.shape == shape && !gone.beside.contains(&place));
+        same.map(|gone| gone.returned + 1).max()
     }
 }
 
@@ -192,7 +204,7 @@ impl Gone {
         let shape = shape(before, after);
         let blank = |lines: &[Vec<u8>]| lines.iter().all(Vec::is_empty);
         let tells = !blank(&shape.0) || !blank(&shape.1);
-        tells.then(|| Self { shape, beside: beside.collect() })
+        tells.then(|| Self { shape, returned: decision.returned, beside: beside.collect() })
     }
 }
 

@@ -63,6 +63,9 @@ pub struct HunkShape {
     pub state: ReviewState,
     /// Rejected before, and present again.
     pub reapplied: bool,
+    /// How many times it has come back after a reject.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub returned: u32,
     /// Quoted back by a decision; a mismatch is stale.
     pub digest: Digest,
     /// What kind of change it is.
@@ -87,6 +90,11 @@ pub struct HunkShape {
     /// Why it cannot be rejected, where it cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub locked: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl HunkShape {

@@ -64,6 +64,7 @@ impl HunkShape {
             tool_call_ids: distinct(hunk.calls.iter().map(|row| row.tool_call_id.clone())),
             state: hunk.state,
             reapplied: hunk.reapplied,
+            returned: hunk.returned,
             digest: hunk.digest.clone(),
             entry: EntryShape::from_entry(&hunk.entry),
             evidence: EvidenceShape::from_hunk(hunk),

@@ -160,6 +160,8 @@ pub struct Hunk {
     pub reapplied: bool,
     /// The calls that were allowed with another text for its path than they left there.
     pub approved_differs: Vec<CallId>,
+    /// How many times it has come back after a reject; 0 where it is not reapplied.
+    pub returned: u32,
     /// A reject of it waits for the turn's end.
     pub reject_pending: bool,
     /// Why it cannot be rejected, when it cannot: withheld, too big, base unknown, outside.
@@ -198,6 +200,7 @@ impl Hunk {
             state: ReviewState::Unreviewed,
             reapplied: false,
             approved_differs: Vec::new(),
+            returned: 0,
             reject_pending: false,
             locked: None,
         }

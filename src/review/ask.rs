@@ -155,6 +155,8 @@ pub enum Selector {
     Turn(u32),
     /// All.
     All,
+    /// What was rejected and is gone: to be read, not decided.
+    Rejected,
 }
 
 /// What comes back.

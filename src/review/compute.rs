@@ -132,9 +132,11 @@ impl Desk<'_> {
     fn diff(&self, listing: &Listing, selector: &Selector) -> Result<PatchText, Problem> {
         let chosen = match selector {
             Selector::Ids(ids) => ids.iter().map(|id| hunk_named(listing, id)).collect::<Result<_, _>>()?,
-            Selector::File(_) | Selector::Call(_) | Selector::Turn(_) | Selector::All => {
-                covered(self.scope(listing), selector)?
-            }
+            Selector::File(_)
+            | Selector::Call(_)
+            | Selector::Turn(_)
+            | Selector::All
+            | Selector::Rejected => covered(self.scope(listing), selector)?,
         };
         let (gone, there): (Vec<&Hunk>, Vec<&Hunk>) =
             chosen.into_iter().partition(|hunk| hunk.state == ReviewState::Rejected);

@@ -139,6 +139,7 @@ fn decision(scope: Scope<'_>, family: &BTreeSet<SessionKey>, hunk: &Hunk, state:
         base_range: has_lines.then_some(hunk.base_range),
         current_range: has_lines.then_some(hunk.current_range),
         calls: credited(scope, family, hunk),
+        returned: hunk.returned,
     }
 }
 

@@ -48,6 +48,6 @@ pub use plan::recovered;
 pub use prompt::{queue_counts, summary, worth_telling};
 pub use render::render;
 pub use revert::apply_edits;
-pub use slash::{CommandSpec, commands, help, parse};
+pub use slash::{Command, CommandSpec, Switch, commands, help, parse};
 pub use strip::{Stripper, strip};
 pub use words::{how_to_see, outcome, preface, question, result, reverted, undecided};

@@ -192,7 +192,7 @@ fn decided_text(decided: &DecidedShape) -> String {
         _ => "Made true again",
     };
     told(&mut text, verb, &done);
-    told(&mut text, "Waits for the end of the turn:", &queued);
+    told(&mut text, "The agent works. When the turn ends this reverts", &queued);
     told(&mut text, &format!("Would be done ({}):", decided.verb), &planned);
     for item in with("refused") {
         let _ = writeln!(text, "- refused {}: {}", named(item), item.reason.as_deref().unwrap_or("refused"));

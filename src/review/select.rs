@@ -19,6 +19,10 @@ pub(super) struct Selection<'a> {
 pub(super) fn select<'a>(scope: Scope<'a>, selector: &Selector) -> Result<Selection<'a>, Problem> {
     match selector {
         Selector::Ids(ids) => by_ids(scope.listing, ids),
+        Selector::Rejected => {
+            Err(Problem::new(ProblemKind::User, "what was rejected is gone from the files")
+                .hint("`undo` puts the last of it back"))
+        }
         Selector::File(_) | Selector::Call(_) | Selector::Turn(_) | Selector::All => {
             let mut selection = Selection::default();
             for hunk in covered(scope, selector)? {
@@ -45,6 +49,7 @@ pub(super) fn covered<'a>(scope: Scope<'a>, selector: &Selector) -> Result<Vec<&
         Selector::Turn(turn) if !has_turn(scope, *turn) => Err(no_such_turn(scope, *turn)),
         Selector::Turn(turn) => Ok(hunks.filter(|hunk| is_of_turn(scope.listing, hunk, *turn)).collect()),
         Selector::All => Ok(hunks.collect()),
+        Selector::Rejected => Ok(scope.listing.rejected.iter().collect()),
     }
 }
 

@@ -13,20 +13,46 @@ pub struct CommandSpec {
     pub hint: String,
 }
 
+/// What a prompt of ours wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Something of the session.
+    Ask(Ask),
+    /// To be asked at a turn's end of this session, or no longer; `None`: whether it is.
+    Asking(Option<Switch>),
+    /// What is held and asked before a write, and by which rules.
+    Policy,
+    /// Where the web console is.
+    Web,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// On.
+    On,
+    /// Off.
+    Off,
+}
+
 /// The words that may follow our name, with what they take and do.
-const WORDS: [(&str, &str, &str); 13] = [
+const WORDS: [(&str, &str, &str); 17] = [
     ("status", "", "what is recorded, and what is owed"),
     ("list", "[PATH…]", "the changes of this session"),
-    ("show", "ID", "one change, and who made it"),
+    ("show", "ID", "one change, also a rejected one, and who made it"),
     ("accept", "SEL…", "keep"),
     ("reject", "SEL… [REASON]", "put back on disk, and tell the agent with your next prompt"),
     ("undo", "", "take the last accept or reject back"),
     ("redo", "", "make it true again"),
     ("comment", "PATH:LINE[-LINE] TEXT", "say something about lines to the agent"),
     ("resolve", "ID", "settle a comment"),
-    ("diff", "[SEL…]", "the changes as a patch"),
+    ("diff", "[SEL…]", "the changes as a patch; `rejected` for what is gone"),
     ("blame", "PATH", "who wrote each line"),
     ("note", "", "what the agent will be told with your next prompt"),
+    ("ask", "[on | off]", "whether you are asked at the end of a turn in this session"),
+    ("policy", "", "what is held and asked before the agent writes"),
+    ("rebase", "[ROOT]", "take the files as they stand as the new base"),
+    ("web", "", "where the web console is"),
     ("help", "", "this"),
 ];
 
@@ -54,7 +80,7 @@ pub fn commands(prefix: &str) -> Vec<CommandSpec> {
 }
 
 /// Reads a prompt. `None`: it is not ours. `Err`: it is ours and says nothing we can do; the text explains.
-pub fn parse(text: &str, prefix: &str) -> Option<Result<Ask, String>> {
+pub fn parse(text: &str, prefix: &str) -> Option<Result<Command, String>> {
     if prefix.is_empty() {
         return None;
     }
@@ -66,7 +92,7 @@ pub fn parse(text: &str, prefix: &str) -> Option<Result<Ask, String>> {
     let Some(verb) = words.next() else { return Some(Err(help(prefix))) };
     let verb = verb.to_lowercase();
     let verb = ALIASES.iter().find(|(alias, _)| *alias == verb).map_or(verb.as_str(), |(_, word)| word);
-    Some(ask(verb, &mut words, prefix).map_err(|error| format!("{error}\n\n{}", usage(verb, prefix))))
+    Some(command(verb, &mut words, prefix).map_err(|error| format!("{error}\n\n{}", usage(verb, prefix))))
 }
 
 /// Explains our commands.
@@ -76,7 +102,9 @@ pub fn help(prefix: &str) -> String {
         let takes = if takes.is_empty() { String::new() } else { format!(" {takes}") };
         text.push_str(&format!("- `/{prefix} {word}{takes}`: {does}\n"));
     }
-    text.push_str("\nSEL is ids (the first digits will do), `file PATH`, `call ID`, `turn N` or `all`.");
+    text.push_str("\nSEL is ids (the first digits will do), `file PATH`, `call ID`, `turn N` or `all`. ");
+    text.push_str("`--dry-run` only says what would be done; `--now` rejects while the agent works; ");
+    text.push_str("`--force` rejects what may not be the agent's.");
     text
 }
 
@@ -84,6 +112,26 @@ fn usage(verb: &str, prefix: &str) -> String {
     match WORDS.iter().find(|(word, _, _)| *word == verb) {
         Some((word, takes, _)) => format!("Usage: `/{prefix} {word} {takes}`"),
         None => format!("`/{prefix} help` lists the commands."),
+    }
+}
+
+fn command(verb: &str, words: &mut Words, prefix: &str) -> Result<Command, String> {
+    let command = match verb {
+        "ask" => Command::Asking(switch(words)?),
+        "policy" => Command::Policy,
+        "web" => Command::Web,
+        _ => Command::Ask(ask(verb, words, prefix)?),
+    };
+    let left = words.rest().join(" ");
+    if left.is_empty() { Ok(command) } else { Err(format!("`{left}` is too much.")) }
+}
+
+fn switch(words: &mut Words) -> Result<Option<Switch>, String> {
+    match words.next().map(|word| word.to_lowercase()).as_deref() {
+        None => Ok(None),
+        Some("on" | "yes") => Ok(Some(Switch::On)),
+        Some("off" | "no") => Ok(Some(Switch::Off)),
+        Some(other) => Err(format!("`{other}` is neither `on` nor `off`.")),
     }
 }
 
@@ -99,9 +147,14 @@ fn ask(verb: &str, words: &mut Words, prefix: &str) -> Result<Ask, String> {
         "comment" => comment(words),
         "resolve" => Ok(Ask::Resolve { comment: words.need("the id of a comment")? }),
         "diff" if words.is_empty() => Ok(Ask::Diff { selector: Selector::All }),
+        "diff" if words.peek() == Some("rejected") => {
+            words.next();
+            Ok(Ask::Diff { selector: Selector::Rejected })
+        }
         "diff" => Ok(Ask::Diff { selector: selector(words)? }),
         "blame" => Ok(Ask::Blame { path: words.need("a path")? }),
         "note" => Ok(Ask::Note),
+        "rebase" => Ok(Ask::Rebase { root: words.next() }),
         "help" => Err(help(prefix)),
         other => Err(unknown(other, prefix)),
     }
@@ -158,7 +211,7 @@ fn ids(first: String, words: &mut Words) -> Result<Selector, String> {
     while let Some(word) = next.take() {
         let parts: Vec<&str> = word.split(',').filter(|part| !part.is_empty()).collect();
         if let Some(bad) = parts.iter().find(|part| !is_hex(part)) {
-            return Err(format!("`{bad}` is no id of a change."));
+            return Err(no_id(bad));
         }
         ids.extend(parts.into_iter().map(str::to_lowercase));
         if words.peek().is_some_and(is_id) {
@@ -166,6 +219,20 @@ fn ids(first: String, words: &mut Words) -> Result<Selector, String> {
         }
     }
     Ok(Selector::Ids(ids))
+}
+
+/// The words with which a selector begins.
+const SELECTORS: [&str; 4] = ["all", "file", "call", "turn"];
+
+/// Says that a word is no id, and what may have been meant.
+fn no_id(word: &str) -> String {
+    let near = SELECTORS.iter().map(|known| (distance(&word.to_lowercase(), known), *known));
+    let meant = match near.min() {
+        Some((far, known)) if far <= 1 => format!("`{known}`"),
+        _ if word.contains(['/', '.']) => format!("`file {word}`"),
+        _ => return format!("`{word}` is no id of a change."),
+    };
+    format!("`{word}` is no id of a change. Did you mean {meant}?")
 }
 
 /// Says whether a further word is an id rather than the beginning of a reason: "added" and "bad" are words.
@@ -294,8 +361,13 @@ fn distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Ask {
+    fn commanded(text: &str) -> Command {
         parse(text, "hunkgate").expect("ours").unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn parsed(text: &str) -> Ask {
+        let Command::Ask(ask) = commanded(text) else { panic!("{text}: no ask") };
+        ask
     }
 
     fn decided(text: &str) -> Decide {
@@ -310,7 +382,7 @@ mod tests {
         {
             assert_eq!(parse(text, "hunkgate"), None, "{text:?}");
         }
-        assert_eq!(parse("/hg status", "hg"), Some(Ok(Ask::Status)));
+        assert_eq!(parse("/hg status", "hg"), Some(Ok(Command::Ask(Ask::Status))));
     }
 
     #[test]
@@ -359,10 +431,26 @@ mod tests {
         check("/hunkgate frobnicate", "help");
         check("/hunkgate reject", "Usage: `/hunkgate reject");
         check("/hunkgate reject nonsense", "is no id");
+        check("/hunkgate reject al", "Did you mean `all`?");
+        check("/hunkgate accept fle a.rs", "Did you mean `file`?");
+        check("/hunkgate accept src/a.rs", "Did you mean `file src/a.rs`?");
+        check("/hunkgate ask maybe", "neither `on` nor `off`");
+        check("/hunkgate undo 1a2b3c4d", "is too much");
+        check("/hunkgate show", "Usage: `/hunkgate show ID`");
         check("/hunkgate reject turn x", "is no number");
         check("/hunkgate comment a.rs text", "needs a line");
         check("/hunkgate comment a.rs:1", "needs a text");
         check("/hunkgate accept 1a2b3c4d please", "selects nothing");
+    }
+
+    #[test]
+    fn what_is_about_hunkgate_itself_is_read() {
+        assert_eq!(commanded("/hunkgate ask"), Command::Asking(None));
+        assert_eq!(commanded("/hunkgate ask OFF"), Command::Asking(Some(Switch::Off)));
+        assert_eq!(commanded("/hunkgate policy"), Command::Policy);
+        assert_eq!(commanded("/hunkgate web"), Command::Web);
+        assert_eq!(parsed("/hunkgate diff rejected"), Ask::Diff { selector: Selector::Rejected });
+        assert_eq!(parsed("/hunkgate rebase /w"), Ask::Rebase { root: Some("/w".to_owned()) });
     }
 
     #[test]

@@ -385,6 +385,7 @@ impl Chronicle {
             base_range: Some(hunk.base_range),
             current_range: Some(hunk.current_range),
             calls: hunk.author_lines.iter().flat_map(|run| run.credit.calls.clone()).collect(),
+            returned: hunk.returned,
         });
         let items = items.collect();
         self.on_session(session, Event::Decided(Command { id: command, verb, actor: person(), items }));

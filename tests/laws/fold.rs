@@ -98,6 +98,7 @@ fn decision(hunk: &str, state: ReviewState) -> Decision {
         base_range: Some(LineRange { start: 1, end: 2 }),
         current_range: Some(LineRange { start: 1, end: 2 }),
         calls: Vec::new(),
+        returned: 0,
     }
 }
 
