@@ -284,7 +284,7 @@ impl Engine {
             Fact::PermissionAnswered { option: Some(option) } => self.button_chosen(ask, &option),
             Fact::PermissionAnswered { option: None } => self.end_asking(ask, Undecided::Dismissed),
             Fact::FormFilled { content } => self.page_filled(ask, &content),
-            Fact::FormLeft { declined: true } if asking.chosen.decides() => self.decided_in_editor(ask),
+            Fact::FormLeft { declined: true } if asking.chosen.decides() => self.review_chosen(ask),
             Fact::FormLeft { .. } => self.end_asking(ask, Undecided::Dismissed),
             _ => self.end_asking(ask, Undecided::Failed),
         }
@@ -303,7 +303,7 @@ impl Engine {
             REVERT => asking.chosen.revert = shown,
             _ => return self.end_asking(ask, Undecided::Failed),
         }
-        self.decided_in_editor(ask);
+        self.review_chosen(ask);
     }
 
     fn page_filled(&mut self, ask: AskId, content: &[(String, String)]) {
@@ -314,12 +314,12 @@ impl Engine {
         if review::page(&cards, asking.page).is_some() {
             self.put_question(ask);
         } else {
-            self.decided_in_editor(ask);
+            self.review_chosen(ask);
         }
     }
 
     /// The person answered: what is kept is recorded first, since it moves no line, then the rest is put back.
-    fn decided_in_editor(&mut self, ask: AskId) {
+    fn review_chosen(&mut self, ask: AskId) {
         let Some(asking) = self.askings.get_mut(&ask) else { return };
         let (session, chosen, hold) = (asking.session.clone(), asking.chosen.clone(), asking.hold);
         let decide = |verb, shown: Vec<(HunkId, crate::base::Digest)>, reason| {
