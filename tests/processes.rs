@@ -1,6 +1,8 @@
 //! Real processes: how a proxy starts, relays and ends between a scripted editor and scripted agents.
 #![allow(clippy::disallowed_methods, reason = "these tests are about processes, files and time")]
 
+#[path = "processes/authors.rs"]
+mod authors;
 #[path = "processes/cases.rs"]
 mod cases;
 #[path = "processes/chain.rs"]
@@ -14,6 +16,8 @@ mod ends;
 #[cfg(target_os = "linux")]
 #[path = "processes/kills.rs"]
 mod kills;
+#[path = "processes/lab.rs"]
+mod lab;
 #[path = "processes/project.rs"]
 mod project;
 #[path = "processes/proxy.rs"]

@@ -94,8 +94,10 @@ fn hunks_of(scratch: &Scratch, session: &str) -> Vec<Value> {
     scratch.json(&["hunks", "--session", session])["hunks"].as_array().cloned().unwrap()
 }
 
-/// What a listing says of one path: its calls, and the other sessions with their calls.
-fn told(hunks: &[Value], path: &str) -> Vec<(Vec<String>, Vec<(String, String)>)> {
+/// What a listing says of a hunk: its calls, and the other sessions with their calls.
+type Told = (Vec<String>, Vec<(String, String)>);
+
+fn told(hunks: &[Value], path: &str) -> Vec<Told> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let row = |hunk: &Value| {
         let calls = hunk["tool_call_ids"].as_array().unwrap().iter().map(text).collect();
@@ -105,11 +107,11 @@ fn told(hunks: &[Value], path: &str) -> Vec<(Vec<String>, Vec<(String, String)>)
     hunks.iter().filter(|hunk| hunk["path"] == path).map(row).collect()
 }
 
-fn own(call: &str) -> (Vec<String>, Vec<(String, String)>) {
+fn own(call: &str) -> Told {
     (vec![call.to_owned()], vec![])
 }
 
-fn others(session: &str, call: &str) -> (Vec<String>, Vec<(String, String)>) {
+fn others(session: &str, call: &str) -> Told {
     (vec![], vec![(session.to_owned(), call.to_owned())])
 }
 

@@ -1,0 +1,373 @@
+//! Real agents behind the real proxy, their model scripted: every changed path carries the call that made it.
+//!
+//! They are installed elsewhere, so these tests are ignored by name. With `HUNKGATE_LAB` naming an install and
+//! `HUNKGATE_LAB_SCRIPTS` the scripts that made it (`run-agent.sh`, `mock_llm.py`), they run:
+//! `cargo test --test processes lab:: -- --ignored`.
+//!
+//! What is expected is what the script makes the model call: operation `STEP_I` of a scenario has the model's id
+//! `call_NAME_STEP_I_…`, which all three agents keep in the id that they tell their client. The recordings of the lab, with
+//! the file system's own events, say that each operation writes its files between its first message and its end.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "a fault here is the test's, and what is skipped is said"
+)]
+use crate::proxy::{Proxy, spawn, until};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Who made a changed path.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// This operation of the script, on this evidence.
+    Call(&'static str, &'static str),
+    /// Two operations, each with its own lines of one hunk, on this evidence.
+    Calls(&'static str, &'static str, &'static str),
+    /// This operation, beside another that could have: it or nobody, and then it is a candidate.
+    OneOf(&'static str),
+    /// No call, on this evidence.
+    Nobody(&'static str),
+}
+
+/// A path, and who made it. A path that stands in no row must not be listed.
+type Row = (&'static str, By);
+
+const PAREDIT: &[Row] = &[
+    ("a.txt", By::Call("1_0", "verified")),
+    ("b.txt", By::Call("1_1", "verified")),
+    ("c.txt", By::Call("1_2", "verified")),
+];
+const SAMEFILE: &[Row] = &[("a.txt", By::Calls("1_0", "1_1", "verified"))];
+const PARMIX: &[Row] = &[
+    ("a.txt", By::Call("1_2", "verified")),
+    ("pm1.txt", By::Call("1_0", "sole")),
+    ("pm2.txt", By::Call("1_0", "sole")),
+    ("pmw.txt", By::Call("1_1", "verified")),
+];
+const PARSHELL: &[Row] = &[
+    ("ps_a1.txt", By::OneOf("0_0")),
+    ("ps_a2.txt", By::OneOf("0_0")),
+    ("ps_a3.txt", By::OneOf("0_0")),
+    ("ps_b1.txt", By::OneOf("0_1")),
+    ("ps_b2.txt", By::OneOf("0_1")),
+    ("ps_b3.txt", By::OneOf("0_1")),
+];
+const CANCEL: &[Row] = &[("cancel.txt", By::Call("0_0", "sole"))];
+/// A job that writes two seconds after its call: most often when the turn is over.
+const LATE: &[Row] = &[("late.txt", By::Nobody("external|in_turn"))];
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn claude() {
+    let Some(lab) = Lab::new("claude") else { return };
+    lab.play(&[
+        ("samefile", SAMEFILE),
+        ("paredit", PAREDIT),
+        ("parmix", PARMIX),
+        ("parshell", PARSHELL),
+        ("bg", LATE),
+        ("cancel", CANCEL),
+    ]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn gemini() {
+    let Some(lab) = Lab::new("gemini") else { return };
+    // One call after the other; jobs end with their command.
+    let parshell: &[Row] = &[
+        ("ps_a1.txt", By::Call("0_0", "sole")),
+        ("ps_a2.txt", By::Call("0_0", "sole")),
+        ("ps_a3.txt", By::Call("0_0", "sole")),
+        ("ps_b1.txt", By::Call("0_1", "sole")),
+        ("ps_b2.txt", By::Call("0_1", "sole")),
+        ("ps_b3.txt", By::Call("0_1", "sole")),
+    ];
+    lab.play(&[
+        ("samefile", SAMEFILE),
+        ("paredit", PAREDIT),
+        ("parmix", PARMIX),
+        ("parshell", parshell),
+        ("bg", &[]),
+        ("cancel", CANCEL),
+    ]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn opencode() {
+    let Some(lab) = Lab::new("opencode") else { return };
+    // It writes each edit through the client, whatever that says of itself, and beside it, not always after it: one call.
+    let through = |rows: &[Row]| -> Vec<Row> {
+        let row = |&(path, by): &Row| match by {
+            By::Call(operation, "verified") => (path, By::Call(operation, "mediated|verified")),
+            By::Calls(first, second, _) => (path, By::Calls(first, second, "mediated|verified")),
+            By::Call(..) | By::OneOf(_) | By::Nobody(_) => (path, by),
+        };
+        rows.iter().map(row).collect()
+    };
+    lab.play(&[
+        ("samefile", &through(SAMEFILE)),
+        ("paredit", &through(PAREDIT)),
+        ("parmix", &through(PARMIX)),
+        ("parshell", PARSHELL),
+        ("bg", LATE),
+        ("cancel", CANCEL),
+    ]);
+}
+
+/// One agent of the install, and the scripted model.
+struct Lab {
+    agent: &'static str,
+    install: PathBuf,
+    scripts: PathBuf,
+    model: Child,
+    port: u16,
+    _keep: tempfile::TempDir,
+}
+
+impl Lab {
+    /// Starts the model; `None`, and said, where the lab is not installed.
+    fn new(agent: &'static str) -> Option<Self> {
+        let place = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_dir());
+        let (Some(install), Some(scripts)) = (place("HUNKGATE_LAB"), place("HUNKGATE_LAB_SCRIPTS")) else {
+            eprintln!("skipped: lab::{agent} wants HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS");
+            return None;
+        };
+        let keep = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let model = Command::new("python3")
+            .arg(scripts.join("mock_llm.py"))
+            .args(["--port", &port.to_string(), "--log"])
+            .arg(keep.path().join("model.log"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the model listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Some(Self { agent, install, scripts, model, port, _keep: keep })
+    }
+
+    /// Plays every scenario and says what was not as expected in any of them.
+    fn play(&self, scenarios: &[(&str, &[Row])]) {
+        let mut wrong = Vec::new();
+        for (name, expected) in scenarios {
+            let run = Run::new(self, name);
+            wrong.extend(run.play(name, expected).into_iter().map(|what| format!("{name}: {what}")));
+        }
+        assert!(wrong.is_empty(), "{}:\n{}", self.agent, wrong.join("\n"));
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        drop(self.model.kill());
+        drop(self.model.wait());
+    }
+}
+
+/// A workspace, the agent in it behind the proxy, and what it said of its calls.
+struct Run {
+    scratch: tempfile::TempDir,
+    proxy: Proxy,
+    next: u32,
+    session: String,
+    calls: BTreeSet<String>,
+}
+
+impl Run {
+    fn new(lab: &Lab, scenario: &str) -> Self {
+        let scratch = tempfile::Builder::new().prefix(scenario).tempdir().unwrap();
+        let workspace = scratch.path().join("ws");
+        let made = Command::new("bash").arg(lab.scripts.join("mkws.sh")).arg(&workspace).status().unwrap();
+        assert!(made.success());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command
+            .args(["run", "--", "bash"])
+            .arg(lab.scripts.join("run-agent.sh"))
+            .arg(&lab.install)
+            .arg(lab.agent);
+        let state = scratch.path().join("state");
+        let proxy = spawn(command, |command| {
+            command.env("HUNKGATE_STATE_DIR", &state).env("MOCK_PORT", lab.port.to_string());
+            command.env("HOME", scratch.path()).env("PERM", "ask").current_dir(&workspace);
+        });
+        Self { scratch, proxy, next: 0, session: String::new(), calls: BTreeSet::new() }
+    }
+
+    fn workspace(&self) -> PathBuf {
+        self.scratch.path().join("ws").canonicalize().unwrap()
+    }
+
+    fn play(mut self, scenario: &str, expected: &[Row]) -> Vec<String> {
+        let capabilities =
+            json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": { "name": "lab", "version": "1" } });
+        self.call("initialize", hello);
+        let opened = self.call("session/new", json!({ "cwd": self.workspace(), "mcpServers": [] }));
+        self.session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+        let text = format!("@@scenario={scenario} ws={}@@ please go", self.workspace().display());
+        let prompt = json!({ "sessionId": self.session, "prompt": [{ "type": "text", "text": text }] });
+        let turn = self.ask("session/prompt", prompt);
+        if scenario == "cancel" {
+            self.cancel_when(turn);
+        } else {
+            self.answer(turn);
+        }
+        if scenario == "bg" {
+            self.wait_for("late.txt", Duration::from_secs(4));
+        }
+        let hunks = self.hunks();
+        self.proxy.close_input();
+        compare((scenario, expected), &hunks, &self.calls)
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> u32 {
+        self.next += 1;
+        let frame = json!({ "jsonrpc": "2.0", "id": self.next, "method": method, "params": params });
+        self.proxy.send(&format!("{frame}\n"));
+        self.next
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        let id = self.ask(method, params);
+        self.answer(id)
+    }
+
+    fn answer(&mut self, id: u32) -> Value {
+        loop {
+            let frame = self.hear();
+            if frame["id"] == json!(id) && frame.get("method").is_none() {
+                assert!(frame.get("error").is_none(), "{frame}");
+                return frame;
+            }
+        }
+    }
+
+    /// Reads a line; allows what is asked for, writes what it is told to, and has no terminals.
+    fn hear(&mut self) -> Value {
+        let line = self.proxy.line();
+        assert!(!line.is_empty(), "the proxy ended: {}", self.proxy.stderr());
+        let frame: Value = serde_json::from_str(&line).unwrap_or_default();
+        for call in [&frame["params"]["update"], &frame["params"]["toolCall"]] {
+            if let Some(id) = call["toolCallId"].as_str() {
+                self.calls.insert(id.to_owned());
+            }
+        }
+        if let (Some(method), Some(id)) = (frame["method"].as_str(), frame.get("id")) {
+            let options = frame["params"]["options"].as_array().cloned().unwrap_or_default();
+            let allow = options.iter().find(|option| option["kind"] == "allow_once");
+            let answer = match (method, allow) {
+                ("session/request_permission", Some(allow)) => {
+                    json!({ "jsonrpc": "2.0", "id": id, "result": { "outcome": { "outcome": "selected", "optionId": allow["optionId"] } } })
+                }
+                _ => {
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": -32601, "message": "not here" } })
+                }
+            };
+            self.proxy.send(&format!("{answer}\n"));
+        }
+        frame
+    }
+
+    /// Cancels the turn once its command has written twice, and reads to its end.
+    fn cancel_when(&mut self, turn: u32) {
+        let written = self.workspace().join("cancel.txt");
+        let session = self.session.clone();
+        let mut stdin = self.proxy.stdin.take().unwrap();
+        // The line that is read next may be long in coming: the cancel does not wait for it.
+        let permission = loop {
+            self.proxy.stdin = Some(stdin);
+            let frame = self.hear();
+            stdin = self.proxy.stdin.take().unwrap();
+            let is_end = frame["id"] == json!(turn) && frame.get("method").is_none();
+            assert!(!is_end, "it ended before it was cancelled: {frame}");
+            if frame["method"] == "session/request_permission" {
+                break frame;
+            }
+        };
+        assert!(permission["id"] != Value::Null);
+        until("the command writes", || std::fs::read(&written).is_ok_and(|bytes| bytes.len() >= 4));
+        self.proxy.stdin = Some(stdin);
+        let cancel =
+            json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } });
+        self.proxy.send(&format!("{cancel}\n"));
+        self.answer(turn);
+    }
+
+    fn wait_for(&self, name: &str, at_most: Duration) {
+        let (path, start) = (self.workspace().join(name), Instant::now());
+        while !path.exists() && start.elapsed() < at_most {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn hunks(&self) -> Vec<Value> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command.args(["hunks", "--json"]).current_dir(self.workspace());
+        command.env_remove("HUNKGATE_PARENT").env("HUNKGATE_STATE_DIR", self.scratch.path().join("state"));
+        let output = command.output().unwrap();
+        let listing: Value = serde_json::from_slice(&output.stdout).unwrap();
+        listing["hunks"].as_array().cloned().unwrap()
+    }
+}
+
+/// Compares a listing with what is expected of it.
+fn compare((scenario, expected): (&str, &[Row]), hunks: &[Value], calls: &BTreeSet<String>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let named = |operation: &str| -> Vec<String> {
+        let id = format!("call_{scenario}_{operation}_");
+        calls.iter().filter(|call| call.contains(&id)).cloned().collect()
+    };
+    let mut paths: Vec<&str> = hunks.iter().filter_map(|hunk| hunk["path"].as_str()).collect();
+    paths.dedup();
+    let rows: Vec<&str> = expected.iter().map(|(path, _)| *path).collect();
+    if paths != rows {
+        wrong.push(format!("lists {paths:?}, not {rows:?}"));
+    }
+    for hunk in hunks {
+        let Some((path, by)) = expected.iter().find(|(path, _)| hunk["path"] == *path) else { continue };
+        let texts = |value: &Value| -> Vec<String> {
+            value.as_array().unwrap().iter().map(|id| id.as_str().unwrap_or_default().to_owned()).collect()
+        };
+        let (found, grade) = (texts(&hunk["tool_call_ids"]), hunk["evidence"]["grade"].as_str().unwrap());
+        let on = |wanted: &str| wanted.split('|').any(|wanted| wanted == grade);
+        let fits = match by {
+            By::Call(text, wanted) => found == named(text) && on(wanted),
+            By::Calls(first, second, wanted) => {
+                let mut both = [named(first), named(second)].concat();
+                let mut found = found.clone();
+                both.sort();
+                found.sort();
+                both.len() == 2 && found == both && on(wanted)
+            }
+            By::OneOf(text) => {
+                let ids = hunk["evidence"]["candidates"].as_array().unwrap().iter();
+                let candidates: Vec<&str> = ids.filter_map(|row| row["tool_call_id"].as_str()).collect();
+                let own = named(text);
+                let contested =
+                    found.is_empty() && grade == "contested" && candidates.contains(&own[0].as_str());
+                own.len() == 1 && (found == own || contested)
+            }
+            By::Nobody(wanted) => found.is_empty() && on(wanted),
+        };
+        if !fits {
+            wrong.push(format!("{path}: {found:?} by {grade}, expected {by:?}; the calls are {calls:#?}"));
+        }
+    }
+    wrong
+}
+
+/// Where nothing is installed the lab is skipped, and says so.
+#[test]
+fn without_an_install_the_lab_is_skipped_by_name() {
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/testing.md").is_file());
+    if std::env::var_os("HUNKGATE_LAB").is_none() {
+        assert!(Lab::new("claude").is_none());
+    }
+}
