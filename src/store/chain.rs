@@ -3,7 +3,7 @@
 use crate::base::{ProxyId, RootId, WallNs};
 use crate::ledger::{Event, Log, Record, Skip};
 use crate::store::journal::{Journal, Position, read_journal_from};
-use crate::store::process::is_alive;
+use crate::store::presence::Presence;
 use crate::store::state::{make_private_dir, open_private};
 use crate::store::{Durability, StateDir, StoreError};
 use std::collections::BTreeMap;
@@ -30,6 +30,7 @@ struct Shared {
 #[derive(Debug)]
 struct Inner {
     lock: File,
+    presence: Presence,
     journal: Journal,
     end: Position,
     foreign: Vec<Record>,
@@ -59,6 +60,7 @@ impl Chain {
         let (journal, replay) = opened?;
         let mut inner = Inner {
             lock: lock_file,
+            presence: Presence::new(&dir),
             journal,
             end: replay.end,
             foreign: Vec::new(),
@@ -120,6 +122,7 @@ impl Inner {
         self.read_foreign(shared)?;
         self.close_torn_tail(shared)?;
         self.journal.resume_at(self.end);
+        records.iter().try_for_each(|record| self.presence.follow(&record.event))?;
         self.journal.append_all(records, durability)?;
         self.end = self.journal.end();
         records.iter().for_each(|record| self.note(record));
@@ -128,8 +131,8 @@ impl Inner {
 
     fn reap(&mut self, shared: &Shared) -> Result<Vec<Record>, StoreError> {
         self.read_foreign(shared)?;
-        let own = std::process::id();
-        let dead = self.joined.iter().filter(|(_, (pid, since))| *pid != own && !is_alive(*pid, *since));
+        let is_dead = |proxy, pid, since| !self.presence.is_alive(proxy, pid, since);
+        let dead = self.joined.iter().filter(|(proxy, (pid, since))| is_dead(proxy, *pid, *since));
         let at = WallNs(crate::store::capture::wall_now());
         let left = |proxy: &ProxyId| Event::ProxyLeft { proxy: proxy.clone(), lost: true };
         let records: Vec<_> = dead.map(|(proxy, _)| Record { at, event: left(proxy) }).collect();

@@ -26,6 +26,7 @@ mod journal;
 mod objects;
 #[cfg(test)]
 mod oracle;
+mod presence;
 mod process;
 mod read;
 mod restore;

@@ -7,7 +7,7 @@ use crate::base::{RootId, SessionKey};
 use crate::ledger::{Event, Log};
 use crate::store::journal::read_journal;
 use crate::store::objects::Pins;
-use crate::store::process::is_alive;
+use crate::store::presence::is_alive;
 use crate::store::state::{make_private_dir, open_private};
 use crate::store::{StateDir, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,14 +137,15 @@ impl StateDir {
         let dir = self.root_dir(&root);
         let pinned = Pins::of(&dir).map(|pins| pins.sessions()).unwrap_or_default();
         let chain = read_journal(&dir.join("chain.jsonl"), &Log::Root(root.clone()));
-        let watched = chain.map_or(true, |replay| replay.records.iter().any(is_living_proxy));
+        let watched =
+            chain.map_or(true, |replay| replay.records.iter().any(|record| is_living_proxy(&dir, record)));
         KeptRoot { root, pinned, watched }
     }
 }
 
 /// A proxy that left and still lives counts as well: its root is kept a little longer than needed.
-fn is_living_proxy(record: &crate::ledger::Record) -> bool {
-    matches!(&record.event, Event::ProxyJoined { pid, .. } if is_alive(*pid, record.at))
+fn is_living_proxy(root_dir: &std::path::Path, record: &crate::ledger::Record) -> bool {
+    matches!(&record.event, Event::ProxyJoined { proxy, pid } if is_alive(root_dir, proxy, *pid, record.at))
 }
 
 fn bytes_beneath(dir: &std::path::Path) -> u64 {

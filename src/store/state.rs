@@ -3,7 +3,7 @@
 //! ```text
 //! STATE/ (0700)
 //! ├─ key              what keys fingerprints of secrets and of what is approved
-//! ├─ roots/ROOT/      chain.jsonl  chain.lock  observe.lock  key  store.git/ (bare)
+//! ├─ roots/ROOT/      chain.jsonl  chain.lock  observe.lock  presence/PROXY  key  store.git/ (bare)
 //! ├─ sessions/KEY/    ledger.jsonl  lease
 //! └─ run/             NAME.sock
 //! ```

@@ -222,3 +222,42 @@ fn when_the_kernel_has_no_watches_left_nothing_is_missed() {
         live.end();
     }
 }
+
+// Two containers share a state directory and a worktree, and not their process numbers: neither takes the other for dead.
+#[cfg(target_os = "linux")]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+#[test]
+fn a_proxy_in_another_container_is_not_taken_for_dead() {
+    let apart: Vec<_> = "unshare --user --map-root-user --pid --fork --kill-child --mount-proc /bin/sh -c"
+        .split(' ')
+        .collect();
+    let probe =
+        Command::new(apart[0]).args(&apart[1..]).arg(":").stderr(std::process::Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: this kernel gives us no process table of our own");
+        return;
+    }
+    let scratch = Scratch::git();
+    scratch.write("repository/a", "one\n");
+    let mut here = scratch.session();
+    let prompt = here.begin(": > \"$GO.began\"; until [ -e \"$GO.looked\" ]; do sleep 0.01; done; echo two >> a");
+    while !here.hear().contains("toolCallId") {}
+    until("the agent is at work", || here.signal("began").exists());
+    scratch.write("work", ":");
+    let script = "export SESSION=s2; exec \"$0\" run -- /bin/sh -c \"$1\"";
+    let mut there = scratch.start_by(&[&apart[..], &[script]].concat());
+    there.open(json!({ "cwd": scratch.repository(), "mcpServers": [] }));
+    there.call("session/prompt", json!({ "sessionId": "s2", "prompt": [] }));
+    std::fs::write(here.signal("looked"), "").unwrap();
+    here.answer(prompt);
+    assert!(!scratch.kept_chain().contains("\"lost\":true"), "a living proxy was said to be dead");
+    let listing = scratch.json(&["hunks", "--session", "s1"]);
+    assert_eq!(listing["hunks"][0]["tool_call_ids"], json!(["t1"]), "{listing}");
+    there.kill();
+    here.prompt("echo three >> a");
+    until("the death of the other is seen", || {
+        drop(scratch.hunks());
+        scratch.kept_chain().contains("\"lost\":true")
+    });
+    here.end();
+}

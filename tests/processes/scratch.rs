@@ -185,6 +185,12 @@ impl Scratch {
         self.json(&["hunks"])["hunks"].as_array().cloned().unwrap()
     }
 
+    /// The chain of the only root, as it lies on disk.
+    pub(crate) fn kept_chain(&self) -> String {
+        let roots = std::fs::read_dir(self.at("state/roots")).unwrap().map(|entry| entry.unwrap().path());
+        roots.map(|root| std::fs::read_to_string(root.join("chain.jsonl")).unwrap()).collect()
+    }
+
     /// The paths of the queue, each once.
     pub(crate) fn paths(&self) -> Vec<String> {
         let mut paths: Vec<_> =
@@ -275,9 +281,14 @@ impl Live<'_> {
         let update = &frame["params"]["update"];
         if update["sessionUpdate"] == "tool_call" {
             let call = update["toolCallId"].as_str().unwrap();
-            std::fs::write(self.go.with_extension(call), "").unwrap();
+            std::fs::write(self.signal(call), "").unwrap();
         }
         line
+    }
+
+    /// The file that the agent's shell knows as `$GO.NAME`.
+    pub(crate) fn signal(&self, name: &str) -> PathBuf {
+        self.go.with_extension(name)
     }
 
     /// Reads up to the answer of a request. Returns what was heard.
