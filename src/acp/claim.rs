@@ -168,10 +168,16 @@ impl Claims {
                 self.say(from, Said::Move { to }, ClaimedIn::RawInput);
             }
         }
-        for edit in fields.elements("edits") {
+        let one = fields.member("edit").filter(|edit| edit.is_object());
+        for edit in fields.elements("edits").chain(fields.elements("edit")).chain(one) {
             let edit = edit.fields();
-            if let Some(path) = first(&edit, &PATHS).or_else(|| path.clone()) {
-                self.written(path, &edit);
+            let Some(path) = first(&edit, &PATHS).or_else(|| path.clone()) else { continue };
+            // Kimi: within an edit, where the names can mean nothing else.
+            match (edit.string("old"), edit.string("new")) {
+                (Some(old), Some(new)) => {
+                    self.say(path, Said::Fragment { old, new }, ClaimedIn::RawInput);
+                }
+                _ => self.written(path, &edit),
             }
         }
         let Some(path) = path else { return };
@@ -397,6 +403,39 @@ mod tests {
             "edits": [{ "old_string": "a", "new_string": "b" }, { "old_string": "c", "new_string": "d" }],
         });
         assert_eq!(input(edits), [("/w/a".into(), fragment("a", "b")), ("/w/a".into(), fragment("c", "d"))]);
+    }
+
+    #[test]
+    fn an_edit_within_an_input_is_one_or_a_list() {
+        let edit = json!({ "old": "x", "new": "y" });
+        assert_eq!(input(json!({ "path": "/w/a", "edit": edit })), one("/w/a", fragment("x", "y")));
+        assert_eq!(input(json!({ "path": "/w/a", "edit": [edit] })), one("/w/a", fragment("x", "y")));
+        assert_eq!(input(json!({ "path": "/w/a", "old": "x", "new": "y" })), one("/w/a", Said::Location));
+    }
+
+    #[test]
+    fn what_is_of_no_known_shape_claims_nothing() {
+        for odd in [
+            json!(null),
+            json!(7),
+            json!([[[]], {}, null, 1.0]),
+            json!({ "file_path": 7, "old_string": [], "new_string": {} }),
+            json!({ "file_path": { "path": "/w/a" }, "content": "x" }),
+            json!({ "edits": "all", "changes": "many", "edit": 3 }),
+            json!({ "changes": [{ "path": 7 }, null, "x"] }),
+            json!({ "input": { "input": { "input": { "file_path": "/w/deep", "content": "x" } } } }),
+            json!("{\"input\":\"{\\\"input\\\":"),
+            json!("*** Begin Patch\n*** Update File:\n@@\n-x\n"),
+        ] {
+            assert_eq!(input(odd.clone()), [], "{odd}");
+        }
+        let odd = json!({
+            "content": [7, null, [], { "type": "diff" }, { "type": "diff", "path": 1, "newText": "n" },
+                { "type": "diff", "path": "/w/a", "newText": { "n": 1 } }, { "type": 3, "path": "/w/a", "newText": "n" },
+                { "type": "diff", "changes": { "path": "/w/a" } }, { "type": "diff", "changes": [{ "operation": "modify" }] }],
+            "locations": [7, { "path": ["/w/a"] }, "/w/a"], "_meta": { "claudeCode": { "toolResponse": [1, "x"] } },
+        });
+        assert_eq!(claims(odd), []);
     }
 
     #[test]
