@@ -30,5 +30,7 @@ mod splits;
 mod support;
 #[path = "laws/transparency.rs"]
 mod transparency;
+#[path = "laws/two_proxies.rs"]
+mod two_proxies;
 #[path = "laws/world.rs"]
 mod world;

@@ -5,7 +5,7 @@
 //! **Laws.**
 //! 1. [`Ledger::apply`] is the only writer, and replay equals live state (`laws::recovery`).
 //! 2. Every changed line has exactly one credit, and no call that tells what it writes is credited with another's line
-//!    (`laws::attribution_laws`).
+//!    (`laws::attribution_laws`); nor across proxies (`laws::two_proxies`).
 //! 3. Accepting changes no byte; rejecting all restores the base; an undo gives bytes and authors back
 //!    (`laws::decision_laws`).
 //! 4. A comment follows its lines or is outdated (`laws::decision_laws::a_comment_follows_its_lines_or_is_outdated`).

@@ -240,7 +240,8 @@ fn a_proxy_in_another_container_is_not_taken_for_dead() {
     let scratch = Scratch::git();
     scratch.write("repository/a", "one\n");
     let mut here = scratch.session();
-    let prompt = here.begin(": > \"$GO.began\"; until [ -e \"$GO.looked\" ]; do sleep 0.01; done; echo two >> a");
+    let prompt =
+        here.begin(": > \"$GO.began\"; until [ -e \"$GO.looked\" ]; do sleep 0.01; done; echo two >> a");
     while !here.hear().contains("toolCallId") {}
     until("the agent is at work", || here.signal("began").exists());
     scratch.write("work", ":");

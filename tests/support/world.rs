@@ -49,6 +49,10 @@ pub(crate) struct World {
     held: VecDeque<Action>,
     order: u64,
     run: u32,
+    /// What another proxy wrote in the chains, and the engine has not been told.
+    foreign: Vec<(RootId, Record)>,
+    /// How much of the journal the other proxy has.
+    passed: usize,
 }
 
 /// A journaled record with its place among everything that was done.
@@ -96,7 +100,45 @@ impl World {
             held: VecDeque::new(),
             order: 0,
             run: 1,
+            foreign: Vec::new(),
+            passed: 0,
         }
+    }
+
+    /// Makes the world of another proxy than the first.
+    #[allow(dead_code, reason = "only what has two proxies asks")]
+    pub(crate) fn of_proxy(config: Config, run: u32) -> Self {
+        Self { engine: Engine::new(setup(run, config.clone())), run, ..Self::new(config) }
+    }
+
+    /// Hands the files, the clock and the shared chains to another proxy's world.
+    #[allow(dead_code, reason = "only what has two proxies asks")]
+    pub(crate) fn pass_on(&mut self, next: &mut Self) {
+        next.tree = std::mem::take(&mut self.tree);
+        next.now = self.now;
+        next.positions.clone_from(&self.positions);
+        for entry in &self.journal[self.passed..] {
+            if let Log::Root(root) = &entry.log {
+                next.foreign.push((root.clone(), entry.record.clone()));
+                next.journal.push(entry.clone());
+            }
+        }
+        self.passed = self.journal.len();
+        next.passed = next.journal.len();
+    }
+
+    /// Says that another proxy was found dead.
+    #[allow(dead_code, reason = "only what has two proxies asks")]
+    pub(crate) fn find_dead(&mut self, other: &Self, root: &RootId) {
+        let event = Event::ProxyLeft { proxy: proxy(other.run), lost: true };
+        self.foreign.push((root.clone(), Record { at: self.now.wall, event }));
+    }
+
+    fn take_foreign(&mut self, root: &RootId) -> Vec<Record> {
+        let (taken, left) = std::mem::take(&mut self.foreign).into_iter().partition(|(of, _)| of == root);
+        self.foreign = left;
+        let taken: Vec<(RootId, Record)> = taken;
+        taken.into_iter().map(|(_, record)| record).collect()
     }
 
     /// Hands one thing to the engine, and whatever follows from it, until everything is quiet.
@@ -313,6 +355,7 @@ impl World {
                     self.append(log.clone(), record, Durability::Written);
                 }
                 opened.history = self.records(&log);
+                self.foreign.retain(|(root, _)| Log::Root(root.clone()) != log);
             }
         }
         opened
@@ -333,7 +376,8 @@ impl World {
                 Record { at, event: Event::Gap(gap.clone()) },
                 Durability::Written,
             );
-            return Input::Observed { ask, root, foreign: Vec::new(), outcome: Err(gap) };
+            let foreign = self.take_foreign(&root);
+            return Input::Observed { ask, root, foreign, outcome: Err(gap) };
         }
         let (tree, changes) = self.tree.look(&root, at);
         let no = self.positions.get(&root).map_or(ObservationNo(0), |last| last.next());
@@ -344,7 +388,8 @@ impl World {
             Record { at, event: Event::Observed(seen.clone()) },
             Durability::Written,
         );
-        Input::Observed { ask, root, foreign: Vec::new(), outcome: Ok(seen) }
+        let foreign = self.take_foreign(&root);
+        Input::Observed { ask, root, foreign, outcome: Ok(seen) }
     }
 
     fn prepare(&mut self, plan: FilePlan) -> Result<RevertFile, RevertOutcome> {
