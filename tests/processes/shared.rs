@@ -5,15 +5,17 @@ use crate::proxy::until;
 use crate::scratch::{Live, Scratch};
 use serde_json::{Value, json};
 
-/// An agent whose turns are small plays in shell. Each waits for its cues: `cue N` goes on once the test has given it.
+/// An agent whose turns are small plays in shell. A call begins once the editor has heard of it: what is written long
+/// before that belongs to no call. `cue N` goes on once the test has given it.
 const AGENT: &str = r#"
 say() { printf '%s\n' "$1"; }
 update() { say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"'$SESSION'","update":{'"$1"'}}}'; }
-edit() { update '"sessionUpdate":"tool_call","toolCallId":"'$1'","title":"Edit '$2'","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"'$PWD/$2'","oldText":"'"$3"'","newText":"'"$4"'"}]'; }
-shell() { update '"sessionUpdate":"tool_call","toolCallId":"'$1'","title":"work","kind":"execute","status":"in_progress"'; }
+edit() { update '"sessionUpdate":"tool_call","toolCallId":"'$1'","title":"Edit '$2'","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"'$PWD/$2'","oldText":"'"$3"'","newText":"'"$4"'"}]'; heard $1; }
+shell() { update '"sessionUpdate":"tool_call","toolCallId":"'$1'","title":"work","kind":"execute","status":"in_progress"'; heard $1; }
 over() { update '"sessionUpdate":"tool_call_update","toolCallId":"'$1'","status":"completed"'; }
 may() { say '{"jsonrpc":"2.0","id":"p'$1'","method":"session/request_permission","params":{"sessionId":"'$SESSION'","toolCall":{"toolCallId":"'$1'"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}}'; read -r _; }
 put() { sed "s/^$2\$/$3/" "$1" > "$CUES/$SESSION.new" && cat "$CUES/$SESSION.new" > "$1"; }
+heard() { until [ -e "$GO.$1" ]; do sleep 0.01 2>&- || :; done; }
 cue() { : > "$CUES/$SESSION.$1.at"; until [ -e "$CUES/$SESSION.$1" ]; do sleep 0.01 2>&- || :; done; }
 while IFS= read -r line; do
   id=${line##*\"id\":}; id=${id%%[,\}]*}
@@ -74,9 +76,9 @@ impl<'a> Player<'a> {
         std::fs::write(self.scratch.at(&format!("cues/{}.{cue}", self.name)), "").unwrap();
     }
 
-    /// Reads up to a permission request and allows it.
-    fn allow(&mut self) {
-        while !self.live.hear().contains("session/request_permission") {}
+    /// Reads up to the line that holds `text`.
+    fn hears(&mut self, text: &str) {
+        while !self.live.hear().contains(text) {}
     }
 
     fn answer(&mut self, request: &str) {
@@ -148,8 +150,9 @@ fn what_another_proxy_s_agent_writes_is_not_in_the_queue_and_is_named() {
     let scratch = repository();
     let (mut a, mut b) = (Player::new(&scratch, "a"), Player::new(&scratch, "b"));
     let turn_a = a.begin("edit a1 a.txt '' 'a: 1'; may a1; echo 'a: 1' > a.txt; over a1");
-    a.allow();
+    a.hears("session/request_permission");
     let turn_b = b.begin("edit b1 b.txt '' 'b: 1'; echo 'b: 1' > b.txt; over b1; shell b2; cue 1; echo 'b: 2' > c.txt; over b2");
+    b.hears("\"b2\"");
     b.stands_at("1");
     b.go("1");
     b.live.answer(turn_b);
@@ -182,17 +185,24 @@ fn of_two_proxies_on_one_repository_of_which_one_is_killed_none_has_the_other_s_
          edit b2 own-b.txt '' 'b: own'; cue 3; echo 'b: own' > own-b.txt; over b2; cue 4
          edit b3 shared.txt 'line 12' 'b: 12'; cue 5; put shared.txt 'line 12' 'b: 12'; cue 6; over b3",
     );
+    a.hears("\"a1\"");
+    b.hears("\"b1\"");
     a.stands_at("1");
     b.cue("1", "2");
     a.cue("1", "2");
-    a.cue("2", "3");
-    b.cue("2", "3");
+    a.go("2");
+    a.hears("\"a2\"");
+    b.go("2");
+    b.hears("\"b2\"");
     a.cue("3", "4");
     b.cue("3", "4");
-    b.cue("4", "5");
+    b.go("4");
+    b.hears("\"b3\"");
     b.cue("5", "6");
     b.live.kill();
-    a.cue("4", "5");
+    a.go("4");
+    a.hears("\"a3\"");
+    a.stands_at("5");
     a.go("5");
     a.live.answer(turn_a);
     let (by_a, by_b) = (a.hunks(), hunks_of(&scratch, "b"));
@@ -212,7 +222,7 @@ fn a_proxied_agent_that_a_command_started_is_folded_into_its_parent() {
     let scratch = repository();
     let mut above = Player::new(&scratch, "top");
     let turn = above.begin("shell sh; printf %s \"$HUNKGATE_PARENT\" > \"$CUES/parent\"; cue 1; over sh");
-    while !above.live.hear().contains("\"sh\"") {}
+    above.hears("\"sh\"");
     above.stands_at("1");
     let proxy = scratch.read("cues/parent");
     let mut kid = Player::beneath(&scratch, "kid", Some(&proxy));
@@ -237,10 +247,11 @@ fn a_proxied_agent_that_a_command_started_is_folded_into_its_parent() {
 // C55: whole proxies, beside the looks alone of `capture::crowds`. One was killed before, and left what the dead leave.
 #[test]
 fn eight_proxies_at_once_miss_no_look_and_take_nothing_of_each_other() {
-    const ROUNDS: usize = 4;
+    const ROUNDS: usize = 8;
     let scratch = repository();
     let mut dead = Player::new(&scratch, "dead");
     dead.begin("shell d1; echo 'dead: 1' > dead.txt; cue 1");
+    dead.hears("\"d1\"");
     dead.stands_at("1");
     dead.live.kill();
     let names: Vec<String> = (1..=8).map(|number| format!("p{number}")).collect();
@@ -250,20 +261,19 @@ fn eight_proxies_at_once_miss_no_look_and_take_nothing_of_each_other() {
         let turn = player.begin(":");
         player.live.answer(turn);
     }
-    for round in 1..=ROUNDS {
-        let turns: Vec<u32> = players
-            .iter_mut()
-            .map(|player| {
-                let name = player.name.clone();
-                player.begin(&format!(
-                    "edit e{round} {name}-{round}.txt '' '{name}: {round}'; echo '{name}: {round}' > {name}-{round}.txt; over e{round}"
-                ))
-            })
-            .collect();
-        for (player, turn) in players.iter_mut().zip(turns) {
-            player.live.answer(turn);
+    std::thread::scope(|at_once| {
+        for player in &mut players {
+            at_once.spawn(move || {
+                for round in 1..=ROUNDS {
+                    let name = player.name.clone();
+                    let turn = player.begin(&format!(
+                        "edit e{round} {name}-{round}.txt '' '{name}: {round}'; echo '{name}: {round}' > {name}-{round}.txt; over e{round}"
+                    ));
+                    player.live.answer(turn);
+                }
+            });
         }
-    }
+    });
     for player in &players {
         let status = scratch.json(&["status", "--session", &player.name]);
         assert_eq!(status["gaps"], 0, "{status:#}");
@@ -286,6 +296,7 @@ fn linked_worktrees_are_roots_apart() {
     let (mut here, mut there) = (Player::new(&scratch, "here"), Player::new(&scratch, "there"));
     there.live.call("session/new", json!({ "cwd": scratch.at("beside"), "mcpServers": [] }));
     let turn = here.begin("shell h1; cue 1; echo 'here: 1' > a.txt; over h1");
+    here.hears("\"h1\"");
     here.stands_at("1");
     std::fs::write(scratch.at("beside/a.txt"), "there: 1\n").unwrap();
     here.go("1");
