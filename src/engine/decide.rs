@@ -182,11 +182,9 @@ impl Engine {
         }
         let mut shapes = Vec::new();
         for tracked in chosen {
-            let last = self
-                .ledger
-                .chain(&tracked.root)
-                .and_then(|chain| chain.last())
-                .map(|last| (last.no, last.tree));
+            // A look that failed says nothing of the worktree as it stands: the base stays.
+            let seen = self.ledger.chain(&tracked.root).filter(|chain| chain.blind().is_none());
+            let last = seen.and_then(|chain| chain.last()).map(|last| (last.no, last.tree));
             if let Some((position, tree)) = last {
                 let event =
                     Event::Rebased { root: tracked.root.clone(), position, tree, actor: actor.clone() };

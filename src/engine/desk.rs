@@ -219,7 +219,9 @@ impl Engine {
     }
 
     fn observe_for(&mut self, id: AskId, session: &SessionId) {
-        let awaiting = self.observe_all(session, Why::Listing, Wait::Job(id));
+        let rebases = self.jobs.get(&id).is_some_and(|job| matches!(job.asked.ask, Ask::Rebase { .. }));
+        let why = if rebases { Why::Rebase } else { Why::Listing };
+        let awaiting = self.observe_all(session, why, Wait::Job(id));
         let none = awaiting.is_empty();
         if let Some(job) = self.jobs.get_mut(&id) {
             job.awaiting = awaiting;

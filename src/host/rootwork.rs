@@ -81,7 +81,7 @@ impl Bench {
                 let mut paths = named;
                 // What is asked for while an earlier look is still on is answered by one look for all.
                 while let Some(Job::Observe { ask, named, .. }) =
-                    queue.pop_front_if(|next| matches!(next, Job::Observe { .. }))
+                    queue.pop_front_if(|next| matches!(next, Job::Observe { why, .. } if *why != Why::Rebase))
                 {
                     asks.push(ask);
                     paths.extend(named);

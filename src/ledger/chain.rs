@@ -213,7 +213,8 @@ impl Chain {
     fn open_root(&mut self, header: &RootHeader) {
         match &self.header {
             None => self.header = Some(header.clone()),
-            Some(known) if known == header => {}
+            // The same again, or another directory that a person took in its place.
+            Some(known) if known.root == header.root => self.header = Some(header.clone()),
             Some(_) => self.odd += 1,
         }
     }

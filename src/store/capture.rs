@@ -41,6 +41,8 @@ pub struct RootStore {
     again: BTreeSet<RepoPath>,
     verifier: Verifier,
     state: (u64, u64),
+    /// Device and inode of the directory that the chain's links are of, where the chain says.
+    stood: Option<(u64, u64)>,
     pub(crate) last: Option<Last>,
     /// Whether this process has looked yet.
     pub(crate) looked: bool,
@@ -139,6 +141,7 @@ impl RootStore {
             verifier: Verifier::default(),
             state: std::fs::metadata(state.path()).map_or((0, 0), |meta| (meta.dev(), meta.ino())),
             tracked: Tracked::default(),
+            stood: history.records.iter().rev().find_map(|record| identity_in(&record.event)),
             looked: false,
             last: None,
             named: BTreeSet::new(),
@@ -371,7 +374,7 @@ impl RootStore {
         brought: &mut Brought,
     ) -> Result<Vec<RepoPath>, StoreError> {
         let top = open_top(&self.root.top)?;
-        self.check_identity()?;
+        self.check_identity(top.as_fd(), errand, brought)?;
         let now = wall_now();
         let suspects = self.verifier.take_suspects();
         let Found { jobs, gone, made, remarks } = self.find(now, &suspects)?;
@@ -486,14 +489,34 @@ impl RootStore {
         }
     }
 
-    /// Refuses to take another directory for this root.
-    fn check_identity(&self) -> Result<(), StoreError> {
+    /// Refuses to take another directory for this root, unless a person says that it is right.
+    fn check_identity(
+        &mut self,
+        top: BorrowedFd<'_>,
+        errand: &Errand<'_>,
+        brought: &mut Brought,
+    ) -> Result<(), StoreError> {
+        let refuse = |why: &str| Err(StoreError::said("observe", &self.root.top, why));
         let meta = std::fs::metadata(&self.root.top);
         let meta = meta.map_err(|error| StoreError::io("look at", &self.root.top, error))?;
-        if (meta.dev(), meta.ino()) == self.root.dev_ino {
+        if (meta.dev(), meta.ino()) != self.root.dev_ino {
+            return refuse("another directory stands there now");
+        }
+        // A boot may number the devices anew, and what others write to may number everything as it likes.
+        let same = self.stood.is_none_or(|(_, inode)| inode == meta.ino());
+        if same || is_shared_with_others(top) {
             return Ok(());
         }
-        Err(StoreError::said("observe", &self.root.top, "another directory stands there now"))
+        if errand.why != Why::Rebase {
+            return refuse(
+                "another directory stands there than at the last look; `hunkgate rebase` takes it as it is",
+            );
+        }
+        let record = Record { at: (errand.clock)(), event: Event::RootOpened(self.root.header()) };
+        self.chain.append(std::slice::from_ref(&record), Durability::Written)?;
+        brought.foreign.push(record);
+        self.stood = Some(self.root.dev_ino);
+        Ok(())
     }
 
     fn is_full(&self) -> bool {
@@ -518,6 +541,10 @@ impl RootStore {
             self.watcher = watcher_for(&self.root.top, &self.settings);
         }
     }
+}
+
+fn identity_in(event: &Event) -> Option<(u64, u64)> {
+    if let Event::RootOpened(header) = event { Some(header.dev_ino) } else { None }
 }
 
 /// What a look brings besides its outcome.

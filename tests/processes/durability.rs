@@ -262,3 +262,37 @@ fn a_proxy_in_another_container_is_not_taken_for_dead() {
     });
     here.end();
 }
+
+// Another directory in the place of the root is not the root with everything deleted: it is said, and a person decides.
+#[test]
+fn another_directory_in_the_place_of_a_root_is_asked_about_and_nothing_is_taken_for_deleted() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a", "one\n");
+    scratch.turn("echo two >> a");
+    let before = identities(&scratch.hunks());
+    let (place, aside) = (scratch.repository(), scratch.at("aside"));
+    std::fs::rename(&place, &aside).unwrap();
+    std::fs::create_dir(&place).unwrap();
+    scratch.says_git(&["init", "-q"]);
+    scratch.write("repository/b", "of the other directory\n");
+    let listing = scratch.json(&["hunks"]);
+    assert_eq!(identities(listing["hunks"].as_array().unwrap()), before, "{listing}");
+    assert!(listing["degraded"].to_string().contains("another directory"), "{listing}");
+    assert_ne!(scratch.says(&["reject", "--all", "--force"]).1, 0);
+    assert!(!scratch.at("repository/a").exists() && scratch.at("repository/b").exists());
+    // The root comes back as it was.
+    std::fs::rename(&place, scratch.at("other")).unwrap();
+    std::fs::rename(&aside, &place).unwrap();
+    let listing = scratch.json(&["hunks"]);
+    assert_eq!(
+        (identities(listing["hunks"].as_array().unwrap()), &listing["degraded"]),
+        (before, &json!([]))
+    );
+    // The other one takes its place, and a person says that this is right.
+    std::fs::rename(&place, &aside).unwrap();
+    std::fs::rename(scratch.at("other"), &place).unwrap();
+    assert_eq!(scratch.says(&["rebase", "--yes"]).1, 0);
+    assert!(scratch.hunks().is_empty());
+    scratch.turn("echo two >> b");
+    assert_eq!(scratch.paths(), ["b"]);
+}
