@@ -37,3 +37,6 @@ mod shared;
 #[cfg(feature = "tui")]
 #[path = "processes/terminal.rs"]
 mod terminal;
+#[cfg(feature = "tui")]
+#[path = "support/tty.rs"]
+mod tty;

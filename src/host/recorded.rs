@@ -7,8 +7,9 @@ use crate::host::desk;
 use crate::ledger::{Actor, Channel, Event, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who};
 use crate::review::{Answer, Ask, Asked, Problem, ProblemKind};
 use crate::store::{Position, SessionOnDisk, StateDir, StoreError, replay};
-use crate::surface::{Cursor, LogLine, Port};
+use crate::surface::{Cursor, LogLine, Mark, Port};
 use std::fs;
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 
 /// The port of the command line: reads the files, and asks through the session's proxy where one lives.
@@ -68,12 +69,9 @@ impl Port for Recorded {
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
         let state = self.must_open()?;
         let mut lines = read_lines(&state.session_ledger(session), Log::Session(session.clone()), cursor)?;
-        let header = state
-            .sessions()
-            .into_iter()
-            .find(|found| found.key == *session)
-            .and_then(|found| found.header.ok());
-        for (root, _) in header.map(|header| header.roots).unwrap_or_default() {
+        let opening = state.session_opening(session).map(|record| record.event);
+        let roots = if let Some(Event::SessionOpened(header)) = opening { header.roots } else { Vec::new() };
+        for (root, _) in roots {
             lines.extend(read_lines(&state.root_dir(&root).join("chain.jsonl"), Log::Root(root), cursor)?);
         }
         // A line that cannot be read stays behind the one before it.
@@ -164,23 +162,41 @@ fn link_children(rows: &mut [SessionRowShape]) {
     }
 }
 
-/// Reads the whole lines of a journal behind the cursor.
+/// Reads the whole lines of a journal behind the cursor; what was read before is not read again.
 fn read_lines(path: &Path, log: Log, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
-    let bytes = match fs::read(path) {
+    let mark = cursor.entry(log.clone()).or_default();
+    let bytes = match read_behind(path, mark) {
         Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(trouble(StoreError::io("read", path, error))),
     };
-    let seen = cursor.entry(log.clone()).or_default();
-    let whole = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
     let mut lines = Vec::new();
-    for (number, line) in (1..).zip(whole).skip(usize::try_from(*seen).unwrap_or(usize::MAX)) {
-        *seen = number;
-        if line.len() > 1 {
-            lines.push(read_line(&log, number, line));
+    for line in bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+        mark.lines += 1;
+        mark.bytes += line.len() as u64;
+        if mark.lines > mark.told {
+            mark.told = mark.lines;
+            if line.len() > 1 {
+                lines.push(read_line(&log, mark.lines, line));
+            }
         }
     }
     Ok(lines)
+}
+
+/// Reads what stands behind a mark; from the beginning where the file is shorter than that.
+fn read_behind(path: &Path, mark: &mut Mark) -> io::Result<Vec<u8>> {
+    let mut file = fs::File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    if length < mark.bytes {
+        (mark.lines, mark.bytes) = (0, 0);
+    }
+    if length > mark.bytes {
+        file.seek(io::SeekFrom::Start(mark.bytes))?;
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 fn read_line(log: &Log, number: u64, line: &[u8]) -> LogLine {
@@ -196,4 +212,28 @@ fn read_line(log: &Log, number: u64, line: &[u8]) -> LogLine {
 
 fn trouble(error: StoreError) -> Problem {
     Problem::new(ProblemKind::Internal, format!("failed to {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_journal_is_read_from_where_it_was_left() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("ledger.jsonl");
+        let log = || Log::Session(SessionKey::new("k"));
+        let mut cursor = Cursor::default();
+        let mut numbers = |text: &str| -> Vec<u64> {
+            fs::write(&path, text).unwrap();
+            let lines = read_lines(&path, log(), &mut cursor).unwrap();
+            lines.iter().map(|line| line.line).collect()
+        };
+        assert_eq!(numbers("a\nb\nc"), [1, 2]);
+        assert_eq!(numbers("a\nb\nc"), [] as [u64; 0]);
+        assert_eq!(numbers("a\nb\ncc\n"), [3]);
+        // A shorter one took its place: its lines beyond those that were told are new.
+        assert_eq!(numbers("a\n"), [] as [u64; 0]);
+        assert_eq!(numbers("a\nb\nc\nd\n"), [4]);
+    }
 }

@@ -35,6 +35,6 @@ pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use policy::{About, Bench, Disk, Inquiry, inquire};
-pub use port::{Cursor, Launch, LogLine, Port};
+pub use port::{Cursor, Launch, LogLine, Mark, Port};
 pub use setup::{Editor, setup};
 pub use terminal::{Terminal, carry_out};

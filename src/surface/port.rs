@@ -22,8 +22,19 @@ pub trait Port {
     fn delete(&self, session: &SessionKey) -> Result<(), Problem>;
 }
 
-/// How many lines of each log were read.
-pub type Cursor = std::collections::BTreeMap<Log, u64>;
+/// How far each log was read.
+pub type Cursor = std::collections::BTreeMap<Log, Mark>;
+
+/// How far one log was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Whole lines before the place that was reached.
+    pub lines: u64,
+    /// The bytes that hold them.
+    pub bytes: u64,
+    /// The last line that was told; more than `lines` where a shorter file took the place of the one that was read.
+    pub told: u64,
+}
 
 /// One line of a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,16 +1,10 @@
 //! The terminal UI on a real pseudo-terminal, read by a terminal emulator, while a scripted agent keeps writing.
 
 use crate::proxy::{Proxy, signal, start, until};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use crate::tty::Tty;
 use serde_json::{Value, json};
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::{Command, Stdio};
 
 /// An agent that writes the file that its prompt names, `write NAME TEXT`.
 const AGENT: &str = r#"
@@ -101,95 +95,6 @@ impl Scene {
         command.env("EDITOR", editor);
         Tty::run(command, size)
     }
-}
-
-/// A program on a terminal of its own.
-struct Tty {
-    child: Child,
-    master: File,
-    emulator: Arc<Mutex<vt100::Parser>>,
-}
-
-impl Tty {
-    fn run(mut command: Command, size: (u16, u16)) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-        grantpt(&master).expect("ours");
-        unlockpt(&master).expect("ours");
-        resize(&master, size);
-        let name = ptsname(&master, Vec::new()).expect("named").into_string().expect("text");
-        let own = || Stdio::from(File::options().read(true).write(true).open(&name).expect("opened"));
-        command.stdin(own()).stdout(own()).stderr(own());
-        #[expect(unsafe_code, reason = "between fork and exec only two system calls are made")]
-        // SAFETY: neither call allocates or takes a lock.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::setsid()?;
-                rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
-                Ok(())
-            });
-        }
-        let child = command.spawn().expect("it starts");
-        let emulator = Arc::new(Mutex::new(vt100::Parser::new(size.1, size.0, 0)));
-        let (screen, mut output) = (Arc::clone(&emulator), File::from(master.try_clone().expect("cloned")));
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(read @ 1..) = output.read(&mut bytes) {
-                screen.lock().expect("nobody panics with it").process(&bytes[..read]);
-            }
-        });
-        Self { child, master: File::from(master), emulator }
-    }
-
-    fn keys(&mut self, keys: &str) {
-        self.master.write_all(keys.as_bytes()).expect("it listens");
-    }
-
-    fn screen(&self) -> String {
-        self.emulator.lock().expect("nobody panics with it").screen().contents()
-    }
-
-    /// Waits until the screen says something.
-    fn sees(&self, what: &str) {
-        let last = std::cell::RefCell::new(String::new());
-        let seen = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            until(what, || {
-                *last.borrow_mut() = self.screen();
-                last.borrow().contains(what)
-            });
-        }));
-        assert!(seen.is_ok(), "{what} never came:\n{}", last.borrow());
-    }
-
-    fn loses(&self, what: &str) {
-        until(what, || !self.screen().contains(what));
-    }
-
-    fn resize(&self, size: (u16, u16)) {
-        self.emulator.lock().expect("nobody panics with it").screen_mut().set_size(size.1, size.0);
-        resize(&self.master.as_fd().try_clone_to_owned().expect("cloned"), size);
-    }
-
-    /// Waits for its end and says whether the terminal is as it was.
-    fn ends(mut self, code: i32) {
-        until("it ends", || self.child.try_wait().expect("it was ours").is_some());
-        let status = self.child.wait().expect("it was ours");
-        assert_eq!(status.code(), Some(code));
-        let cooked = tcgetattr(&self.master).expect("a terminal").local_modes;
-        assert!(cooked.contains(LocalModes::ICANON | LocalModes::ECHO), "lines are edited again");
-        until("the screen is given back", || {
-            let emulator = self.emulator.lock().expect("nobody panics with it");
-            let screen = emulator.screen();
-            !screen.alternate_screen()
-                && !screen.hide_cursor()
-                && !screen.bracketed_paste()
-                && screen.mouse_protocol_mode() == vt100::MouseProtocolMode::None
-        });
-    }
-}
-
-fn resize(master: &OwnedFd, (columns, rows): (u16, u16)) {
-    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(master, size).expect("a terminal");
 }
 
 fn every_key(size: (u16, u16)) {

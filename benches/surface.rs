@@ -1,0 +1,348 @@
+//! What the terminal UI costs: `cargo bench --bench surface`.
+//!
+//! First the state and the screen alone, with 500 files and 20,000 changed lines, a giant lock file, and the largest difference
+//! between two versions of one crate in cargo's own cache. Then the whole: a proxy, an agent that writes 500 files, `hunkgate
+//! review` on a pseudo-terminal, and the time from a key to the disk and from a write to the screen.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a bench measures the world, with the tests' own terminal"
+)]
+
+#[path = "../tests/support/tty.rs"]
+mod tty;
+
+use hunkgate::diff::{Diff, Span, Text};
+use hunkgate::ledger::ListingShape;
+use hunkgate::review::Answer;
+use hunkgate::surface::tui::{Cmd, Depth, Inks, Keys, Model, Msg, Setup, Stroke, Tag, Theme, view};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tty::Tty;
+
+const SIZE: (u16, u16) = (200, 60);
+const ROUNDS: usize = 200;
+
+fn main() {
+    println!("{:<44} {:>12} {:>12}", "", "measured", "must be");
+    screen("500 files, 20,000 changed lines", synthetic(500, 4, 5));
+    screen("180 files, 20,000 changed lines", synthetic(180, 11, 5));
+    lockfile();
+    match largest_real() {
+        Some((name, listing)) => screen(&name, listing),
+        None => println!("no two versions of one crate in cargo's cache"),
+    }
+    whole();
+}
+
+fn row(what: &str, measured: Duration, must: &str) {
+    println!("{what:<44} {measured:>12.2?} {must:>12}");
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+// ── the state and the screen ──
+
+/// A model with its screen.
+struct Desk {
+    model: Model,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let setup =
+            Setup { keys: Keys::default(), theme: Theme(Depth::Dark), size: SIZE, title: "bench".to_owned() };
+        let (model, _) = Model::new(setup);
+        Self { model, terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap() }
+    }
+
+    fn tell(&mut self, msg: Msg) -> Vec<Cmd> {
+        let cmds = self.model.update(msg);
+        self.terminal.draw(|frame| view(&self.model, frame)).unwrap();
+        cmds
+    }
+
+    fn key(&mut self, key: &str) -> Duration {
+        let begun = Instant::now();
+        self.tell(Msg::Key(Stroke::new(key)));
+        begun.elapsed()
+    }
+}
+
+fn screen(name: &str, listing: ListingShape) {
+    let changed: usize = listing
+        .hunks
+        .iter()
+        .map(|hunk| hunk.before_content.lines().count() + hunk.after_content.lines().count())
+        .sum();
+    println!("{name}: {} hunks, {changed} changed lines", listing.hunks.len());
+    let first = || {
+        let mut desk = Desk::new();
+        let answer = Box::new(Answer::Listing(listing.clone()));
+        let begun = Instant::now();
+        desk.tell(Msg::Answered(Tag::Queue, answer));
+        (begun.elapsed(), desk)
+    };
+    row("  first screen after its data", median((0..9).map(|_| first().0).collect()), "<= 15ms");
+    let (_, mut desk) = first();
+    let jump = |desk: &mut Desk, key: &str| median((0..ROUNDS).map(|_| desk.key(key)).collect());
+    row("  to the next hunk", jump(&mut desk, "j"), "<= 8ms");
+    row("  to the next file", jump(&mut desk, "}"), "<= 8ms");
+    row("  a page", jump(&mut desk, "pageup"), "<= 8ms");
+    row("  side by side and back", jump(&mut desk, "s"), "<= 8ms");
+    row("  by file, by call, by turn", jump(&mut desk, "t"), "<= 8ms");
+    let answer = || Box::new(Answer::Listing(listing.clone()));
+    let again = (0..9).map(|_| {
+        let answer = answer();
+        let begun = Instant::now();
+        desk.tell(Msg::Answered(Tag::Queue, answer));
+        begun.elapsed()
+    });
+    row("  another listing while one reads", median(again.collect()), "<= 15ms");
+}
+
+fn lockfile() {
+    let lines =
+        |name: &str| (0..60_000).map(|n| format!("  \"{name}{n}\": \"1.0.{n}\",\n")).collect::<String>();
+    let mut lock = hunk(0, "package-lock.json", (1, &lines("a")), (1, &lines("b")));
+    lock["folded"] = json!(true);
+    let listing = json!({ "session_id": "s", "hunks": [lock, hunk(1, "src/a.rs", (3, "a\n"), (3, "b\n"))] });
+    let listing: ListingShape = serde_json::from_value(listing).unwrap();
+    println!("a lock file of 120,000 changed lines");
+    let mut desk = Desk::new();
+    let begun = Instant::now();
+    desk.tell(Msg::Answered(Tag::Queue, Box::new(Answer::Listing(listing))));
+    row("  first screen after its data, folded", begun.elapsed(), "<= 15ms");
+    desk.key("g");
+    row("  opened", desk.key("enter"), "<= 15ms");
+    row("  a page of it", median((0..ROUNDS).map(|_| desk.key("pagedown")).collect()), "<= 8ms");
+}
+
+fn hunk(nth: usize, path: &str, (base, before): (u32, &str), (current, after): (u32, &str)) -> Value {
+    let lines = |text: &str| u32::try_from(text.lines().count()).unwrap();
+    let call = json!({ "session_id": "s", "tool_call_id": format!("t{}", nth % 40), "title": format!("Edit {path}"), "kind": "edit", "turn": 1 });
+    json!({
+        "id": format!("{nth:032x}"), "root": "/home/me/repo", "path": path,
+        "base_range": { "start": base, "end": base + lines(before) },
+        "current_range": { "start": current, "end": current + lines(after) },
+        "before_content": before, "after_content": after, "tool_call_ids": [format!("t{}", nth % 40)],
+        "state": "unreviewed", "reapplied": false, "digest": format!("{nth:016x}"), "entry": { "kind": "text" },
+        "evidence": { "grade": "verified", "grades": {}, "candidates": [], "turn": 1, "sessions": [] },
+        "mixed": false, "author_lines": [], "calls": [call],
+    })
+}
+
+/// Files with so many hunks each, of so many lines on either side.
+fn synthetic(files: usize, hunks: usize, lines: usize) -> ListingShape {
+    let text = |word: &str, file: usize, at: usize| -> String {
+        (0..lines)
+            .map(|line| format!("    let {word}_{line} = compute({file}, {at}, {line}); // what it is for\n"))
+            .collect()
+    };
+    let all: Vec<Value> = (0..files * hunks)
+        .map(|nth| {
+            let (file, at) = (nth / hunks, nth % hunks);
+            let start = u32::try_from(at * 40 + 10).unwrap();
+            let path = format!("src/part{:02}/file{file:03}.rs", file / 20);
+            hunk(nth, &path, (start, &text("old", file, at)), (start, &text("new", file, at)))
+        })
+        .collect();
+    serde_json::from_value(json!({ "session_id": "s", "hunks": all })).unwrap()
+}
+
+// ── a real difference ──
+
+/// Finds the two versions of one crate in cargo's cache that differ most.
+fn largest_real() -> Option<(String, ListingShape)> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+    let mut crates: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for index in std::fs::read_dir(home.join("registry/src")).ok()?.flatten() {
+        for package in std::fs::read_dir(index.path()).ok()?.flatten() {
+            let name = package.file_name().into_string().unwrap_or_default();
+            let cut = name
+                .match_indices('-')
+                .map(|(at, _)| at)
+                .find(|at| name[at + 1..].starts_with(|c: char| c.is_ascii_digit()));
+            if let Some(cut) = cut {
+                crates.entry(name[..cut].to_owned()).or_default().push(package.path());
+            }
+        }
+    }
+    let pairs = crates.into_iter().filter(|(_, versions)| versions.len() > 1);
+    let sized = pairs.map(|(name, mut versions)| {
+        versions.sort();
+        let (first, last) = (versions[0].clone(), versions[versions.len() - 1].clone());
+        let listing = between(&first, &last);
+        (
+            listing
+                .hunks
+                .iter()
+                .map(|hunk| hunk.after_content.len() + hunk.before_content.len())
+                .sum::<usize>(),
+            name,
+            listing,
+        )
+    });
+    sized
+        .max_by_key(|(size, ..)| *size)
+        .map(|(_, name, listing)| (format!("two versions of {name}"), listing))
+}
+
+fn between(first: &Path, last: &Path) -> ListingShape {
+    let mut hunks = Vec::new();
+    for path in files(last, last) {
+        let read = |top: &Path| std::fs::read_to_string(top.join(&path)).unwrap_or_default();
+        let (before, after) = (Text::new(read(first).into_bytes()), Text::new(read(last).into_bytes()));
+        let slice = |text: &Text, span: Span| String::from_utf8_lossy(text.slice(span)).into_owned();
+        for found in Diff::of(&before, &after).hunks {
+            let (old, new) = (slice(&before, found.base), slice(&after, found.current));
+            hunks.push(hunk(hunks.len(), &path, (found.base.start, &old), (found.current.start, &new)));
+        }
+    }
+    serde_json::from_value(json!({ "session_id": "s", "hunks": hunks })).unwrap()
+}
+
+fn files(top: &Path, dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            found.extend(files(top, &path));
+        } else if let Ok(path) = path.strip_prefix(top) {
+            found.push(path.to_string_lossy().into_owned());
+        }
+    }
+    found
+}
+
+// ── the whole ──
+
+/// An agent that rewrites half of every file when it is prompted, and one file more for each further prompt.
+const AGENT: &str = r#"
+turn=0
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"agentInfo":{"name":"bench","version":"1"}}}';;
+    *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s1"}}';;
+    *'"session/prompt"'*)
+      turn=$((turn + 1))
+      update='{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"toolCallId":"t'$turn'"'
+      echo "$update"',"sessionUpdate":"tool_call","title":"Edit","kind":"execute","status":"in_progress"}}}'
+      if [ $turn = 1 ]; then for file in "$TREE"/f*; do sed -i 's/^even/EVEN/' "$file"; done
+      else printf 'more %s\n' $turn > "$TREE/zz$turn"; fi
+      echo "$update"',"sessionUpdate":"tool_call_update","status":"completed"}}}'
+      echo '{"jsonrpc":"2.0","id":'$id',"result":{"stopReason":"end_turn"}}';;
+  esac
+done
+"#;
+
+fn whole() {
+    println!("a proxy, an agent and `hunkgate review` on a terminal of {} × {}", SIZE.0, SIZE.1);
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().canonicalize().unwrap();
+    let tree = top.join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    // 20 changed lines a file, each with its old and its new text.
+    let text: String =
+        (0..100).map(|line| format!("{} {line}\n", if line % 5 == 0 { "even" } else { "odd" })).collect();
+    for file in 0..500 {
+        std::fs::write(tree.join(format!("f{file:03}")), &text).unwrap();
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+    command
+        .args(["run", "--", "sh", "-c", AGENT])
+        .env("TREE", &tree)
+        .env("HUNKGATE_STATE_DIR", top.join("state"));
+    let mut proxy =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdin = proxy.stdin.take().unwrap();
+    let mut stdout = BufReader::new(proxy.stdout.take().unwrap());
+    let mut call = |id: u32, method: &str, params: Value| {
+        writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+            .unwrap();
+        let mut line = String::new();
+        while !(line.contains(&format!("\"id\":{id}")) && line.contains("\"result\"")) {
+            line.clear();
+            assert!(stdout.read_line(&mut line).unwrap() > 0, "the proxy ended");
+        }
+    };
+    call(1, "initialize", json!({ "protocolVersion": 1, "clientInfo": { "name": "bench" } }));
+    call(2, "session/new", json!({ "cwd": tree, "mcpServers": [] }));
+    let mut prompt = |id: u32| {
+        call(
+            id,
+            "session/prompt",
+            json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": "go" }] }),
+        );
+    };
+    prompt(3);
+    let review = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command.arg("review").current_dir(&tree).env("HUNKGATE_STATE_DIR", top.join("state"));
+        command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
+        Tty::run(command, SIZE)
+    };
+    let begun = Instant::now();
+    let mut tty = review();
+    tty.sees("/10000");
+    row("  from the command to the first screen", begun.elapsed(), "-");
+    for _ in 0..20 {
+        tty.keys("}");
+    }
+    let mut times = Vec::new();
+    for nth in 0..15 {
+        let file = tree.join(format!("f{:03}", 100 + nth));
+        tty.keys(&format!("/f{:03}\r", 100 + nth));
+        tty.sees(&format!(" f{:03} ", 100 + nth));
+        let changed = std::fs::read(&file).unwrap();
+        let begun = Instant::now();
+        tty.keys("x");
+        while std::fs::read(&file).unwrap() == changed {
+            std::thread::yield_now();
+        }
+        times.push(begun.elapsed());
+        tty.sees(&format!(" {}/10000", nth + 1));
+    }
+    row("  reject of one hunk, from the key to the disk", median(times), "<= 20ms");
+    let mut times = Vec::new();
+    for nth in 0..9 {
+        let begun = Instant::now();
+        prompt(10 + nth);
+        tty.sees(&format!("/{}", 10_001 + nth));
+        times.push(begun.elapsed());
+    }
+    row("  a turn of the agent, until it is on screen", median(times), "-");
+    if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", tty.child.id())) {
+        let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+        let kib: u64 = peak.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or_default();
+        println!("{:<44} {:>9} MiB {:>12}", "  most memory of the terminal UI", kib / 1024, "<= 80MB");
+    }
+    tty.keys("q");
+    tty.ends(0);
+    drop(stdin);
+    let _ = proxy.wait();
+    let begun = Instant::now();
+    let tty = review();
+    tty.sees("/10009");
+    row("  the same without a proxy", begun.elapsed(), "-");
+    drop(Inks::unpack());
+    let begun = Instant::now();
+    drop(Inks::unpack());
+    row("  unpacking the grammars, beside it", begun.elapsed(), "-");
+}
