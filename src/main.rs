@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         Todo::DemoAgent => exit(&machine, host::demo_agent()),
         Todo::Doctor { json } => machine.doctor(json),
         Todo::Policy(inquiry) => machine.policy(&inquiry),
+        Todo::Completions { shell } => machine.completions(shell),
+        Todo::Man { directory } => machine.manual(directory.as_deref()),
         Todo::Setup { editor, agent } => machine.setup(editor, &agent),
     }
 }

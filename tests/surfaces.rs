@@ -152,6 +152,7 @@ fn exit_codes_are_the_documented_ones() {
         (problem(ProblemKind::Degraded), 4),
         (problem(ProblemKind::Internal), 5),
         (Answer::Note(None), 0),
+        (Answer::Listing(serde_json::from_value(rich_listing()).unwrap()), 4),
     ];
     for (answer, code) in cases {
         assert_eq!(told(&request(What::Plain(Ask::Undo), false), answer.clone()).2, code, "{answer:?}");
@@ -175,6 +176,70 @@ fn a_problem_is_a_sentence_and_a_hint_on_stderr() {
     let answer = Answer::Problem(Problem::new(ProblemKind::Conflict, "it changed since").hint("look again"));
     let (out, err, code) = told(&request(What::Plain(Ask::Undo), false), answer);
     assert_eq!((out.as_str(), err.as_str(), code), ("", "hunkgate: it changed since\nhint: look again\n", 3));
+}
+
+#[test]
+fn what_is_mistyped_is_a_sentence_and_a_hint() {
+    let check = |words: &[&str], said: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_hunkgate")).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(err.lines().count(), 2, "{err}");
+        assert!(err.starts_with("hunkgate: ") && err.contains("\nhint: ") && err.contains(said), "{err}");
+    };
+    check(&["hunkz"], "a similar subcommand exists: 'hunks'");
+    check(&["accept"], "required");
+    check(&["accept", "ab", "--all"], "cannot be used");
+    check(&["hunks", "--jsno"], "--json");
+}
+
+#[test]
+fn words_that_differ_are_marked_where_there_is_colour() {
+    let answer = || {
+        let hunks = [text_hunk("1", "a.rs", "unreviewed")];
+        Answer::Listing(serde_json::from_value(json!({ "session_id": "s1", "hunks": hunks })).unwrap())
+    };
+    let coloured = text::answer(&Style::coloured(TimeZone::UTC), &answer());
+    assert!(
+        coloured.contains("\u{1b}[31m-\u{1b}[0m\u{1b}[31mlet a = \u{1b}[0m\u{1b}[31;7m1\u{1b}[0m"),
+        "{coloured}"
+    );
+    assert!(
+        text::answer(&Style::plain(TimeZone::UTC), &answer()).contains("    -let a = 1;\n    +let a = 2;\n")
+    );
+}
+
+#[test]
+fn a_patch_on_a_terminal_is_coloured_and_harmless() {
+    let patch = "diff --git a/x b/x\n@@ -1 +1 @@\n-\u{1b}[2J\n+b\n";
+    let coloured = text::patch(&Style::coloured(TimeZone::UTC), patch);
+    assert!(
+        coloured.contains("\u{1b}[31m-\\u{1b}[2J\u{1b}[0m") && coloured.contains("\u{1b}[32m+b"),
+        "{coloured}"
+    );
+    let plain = text::patch(&Style::colourless(TimeZone::UTC), patch);
+    assert_eq!(plain, "diff --git a/x b/x\n@@ -1 +1 @@\n-\\u{1b}[2J\n+b\n");
+}
+
+#[test]
+fn completions_and_the_manual_know_every_command() {
+    let scratch = tempfile::tempdir().unwrap();
+    let hunkgate = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        let output = command.args(words).current_dir(scratch.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let text = hunkgate(&["completions", shell]);
+        assert!(text.contains("accept") && text.contains("review"), "{shell}");
+    }
+    assert!(hunkgate(&["man"]).contains(".TH hunkgate"));
+    hunkgate(&["man", "."]);
+    for subcommand in command().get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        let page = format!("hunkgate-{}.1", subcommand.get_name());
+        assert!(scratch.path().join(&page).is_file(), "{page}");
+    }
 }
 
 #[test]

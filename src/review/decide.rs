@@ -28,12 +28,19 @@ pub(super) fn plan_decide(scope: Scope<'_>, decide: &Decide, blobs: &dyn Blobs) 
     Ok(plan)
 }
 
-/// Ids that were quoted with digests and are no longer listed are stale, not unknown.
+/// Digits of a whole id: who quotes one has seen it in a listing.
+const WHOLE: usize = 32;
+
+/// Ids that were quoted whole, or with digests, and are no longer listed are stale, not unknown.
 fn without_gone(listing: &Listing, decide: &Decide) -> (Selector, Vec<ItemShape>) {
     let Selector::Ids(ids) = &decide.selector else { return (decide.selector.clone(), Vec::new()) };
     let known = |id: &String| {
-        decide.digests.is_empty()
-            || listing.hunks.iter().any(|hunk| hunk.id.as_str().starts_with(id.as_str()))
+        let listed = || listing.hunks.iter().any(|hunk| hunk.id.as_str().starts_with(id.as_str()));
+        let rejected = || listing.rejected.iter().any(|hunk| hunk.id.as_str() == id);
+        match decide.digests.is_empty() {
+            true => id.len() < WHOLE || listed() || rejected(),
+            false => listed(),
+        }
     };
     let (there, gone): (Vec<String>, Vec<String>) = ids.iter().cloned().partition(known);
     let gone = gone.into_iter().map(|id| ItemShape {

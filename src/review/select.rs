@@ -66,6 +66,10 @@ fn named<'a>(hunks: impl Iterator<Item = &'a Hunk>, id: &str) -> Result<&'a Hunk
     };
     match named.as_slice() {
         [one] => Ok(one),
+        [] if prefix.len() >= 32 => {
+            Err(Problem::new(ProblemKind::Conflict, format!("the hunk `{prefix}` is no longer there"))
+                .hint("it changed since it was listed; `hunkgate hunks` lists what there is"))
+        }
         [] => Err(Problem::new(ProblemKind::User, format!("no hunk has an id that begins with `{prefix}`"))
             .hint("`hunkgate hunks` lists what there is")),
         several => Err(ambiguous("hunk id", &prefix, several.iter().map(|hunk| described(hunk)))),

@@ -45,6 +45,16 @@ pub enum Todo {
     },
     /// What the rules would say.
     Policy(Inquiry),
+    /// What a shell completes.
+    Completions {
+        /// For which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Manual pages.
+    Man {
+        /// Where to write them; the first one to stdout when absent.
+        directory: Option<PathBuf>,
+    },
     /// The configuration to paste.
     Setup {
         /// For which editor.
@@ -144,6 +154,7 @@ Wrap an agent
   policy check -- COMMAND         what the rules would say about a command, and why
   policy test FILE                a file of commands, each with the verdict that it must get
   demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
+  completions SHELL, man [DIR]    what a shell completes; the manual
 
 See what changed
   sessions [delete ID]            what is recorded, newest first
@@ -245,6 +256,18 @@ enum Command {
     Policy(PolicyArgs),
     /// The configuration to paste for an editor
     Setup(SetupArgs),
+    /// What a shell completes, to be sourced or put where the shell looks
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+    /// The manual: one page for each command, written to a directory, or the first one to stdout
+    Man {
+        /// Where to write the pages; it must exist
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 const DECIDING: &str = "\
@@ -252,7 +275,8 @@ Exit codes:
   0  done, or queued until the running turn ends
   1  nothing to decide
   2  unknown or ambiguous id
-  3  something was refused (stale, mixed, contested, not the agent's); the rest was done";
+  3  something was refused (stale, mixed, contested, not the agent's); the rest was done
+A whole id that is no longer listed is stale, not unknown.";
 
 #[derive(Args)]
 struct Wrapping {
@@ -620,6 +644,8 @@ impl Command {
             Self::Watch(reading) => reading.ask(What::Watch),
             Self::Doctor { json } => Todo::Doctor { json },
             Self::Policy(args) => Todo::Policy(args.inquiry()),
+            Self::Completions { shell } => Todo::Completions { shell },
+            Self::Man { directory } => Todo::Man { directory },
             Self::Setup(args) => Todo::Setup { editor: args.editor, agent: args.agent },
         })
     }

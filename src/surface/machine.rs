@@ -2,6 +2,7 @@
 
 use super::cli::{Request, Wrap};
 use super::doctor::{Health, Patient, examine, report};
+use super::manual::{completions, manual};
 use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Launch, Port};
@@ -9,9 +10,10 @@ use super::setup::{Editor, setup};
 #[cfg(feature = "tui")]
 use super::terminal::choose;
 use super::terminal::{Terminal, carry_out};
-use super::text::Style;
+use super::text::{self, Style};
 #[cfg(feature = "tui")]
 use super::tui;
+use super::waiting::Waiting;
 use crate::config::{Config, Written};
 use crate::review::{Problem, ProblemKind};
 use jiff::tz::TimeZone;
@@ -65,7 +67,11 @@ impl Machine {
     }
 
     /// Carries a request out.
+    ///
+    /// Where it takes long and a person waits at a terminal, they are told how long it has been.
     pub fn ask(&self, request: &Request, port: &dyn Port) -> ExitCode {
+        let waiting = Waiting { port };
+        let port: &dyn Port = if io::stderr().is_terminal() && !request.json { &waiting } else { port };
         ExitCode::from(self.with_terminal(|terminal| carry_out(request, port, terminal)))
     }
 
@@ -158,6 +164,26 @@ impl Machine {
         ExitCode::SUCCESS
     }
 
+    /// Writes what a shell completes.
+    pub fn completions(&self, shell: clap_complete::Shell) -> ExitCode {
+        let mut text = Vec::new();
+        completions(shell, &mut text);
+        let _ = io::stdout().write_all(&text);
+        ExitCode::SUCCESS
+    }
+
+    /// Writes the manual.
+    pub fn manual(&self, directory: Option<&Path>) -> ExitCode {
+        match manual(directory, &mut io::stdout()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(error) => {
+                let problem = Problem::new(ProblemKind::User, format!("failed to write the manual: {error}"));
+                self.complain(&problem.hint("the directory must exist and be writable"))
+            }
+        }
+    }
+
     /// Says whether a person sits at the other end of stdin.
     pub fn is_attended(&self) -> bool {
         io::stdin().is_terminal()
@@ -188,9 +214,38 @@ impl Machine {
 
 /// Prints what is wrong with a command line, or the help that was asked for, and returns the exit code.
 pub fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+    let wanted_help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
     // There is nowhere left to say that the stream is closed.
-    let _ = error.print();
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    let _ = if wanted_help {
+        error.print()
+    } else {
+        io::stderr().write_all(
+            text::problem(&style(&io::stderr()), &mistyped(&error.render().to_string())).as_bytes(),
+        )
+    };
+    code
+}
+
+/// Makes one sentence and a hint of what clap says in paragraphs.
+fn mistyped(said: &str) -> Problem {
+    let mut paragraphs = said.split("\n\n").map(|paragraph| {
+        let lines: Vec<&str> = paragraph.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        lines.join(" ")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(&message).to_owned();
+    let rest: Vec<String> = paragraphs.collect();
+    let tip = rest.iter().find_map(|paragraph| paragraph.strip_prefix("tip: "));
+    let usage = rest.iter().find(|paragraph| paragraph.starts_with("Usage: "));
+    let hint = tip.or(usage.map(String::as_str)).unwrap_or("`hunkgate --help` lists the commands");
+    Problem::new(ProblemKind::User, message).hint(hint)
 }
 
 fn env(name: &str) -> Option<OsString> {
@@ -202,7 +257,11 @@ fn style(stream: &impl IsTerminal) -> Style {
     let zone = TimeZone::system();
     let unwanted = env("NO_COLOR").is_some_and(|value| !value.is_empty())
         || env("TERM").is_some_and(|term| term == "dumb");
-    if stream.is_terminal() && !unwanted { Style::coloured(zone) } else { Style::plain(zone) }
+    match (stream.is_terminal(), unwanted) {
+        (true, false) => Style::coloured(zone),
+        (true, true) => Style::colourless(zone),
+        (false, _) => Style::plain(zone),
+    }
 }
 
 /// What the terminal can show, by what the environment says of it.

@@ -19,6 +19,7 @@ mod base64;
 mod cli;
 mod doctor;
 mod machine;
+mod manual;
 mod places;
 mod policy;
 mod port;
@@ -28,11 +29,13 @@ mod terminal;
 pub mod text;
 #[cfg(feature = "tui")]
 pub mod tui;
+mod waiting;
 
 pub use approvals::Filter;
 pub use cli::{By, Invocation, Request, Todo, What, Wrap, command, parse};
 pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};
+pub use manual::{completions, manual};
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use policy::{About, Bench, Disk, Inquiry, inquire};
 pub use port::{Cursor, Launch, LogLine, Mark, Port};

@@ -268,6 +268,13 @@ impl Terminal<'_> {
     fn show(&mut self, row: &SessionRowShape, answer: &Answer, json: bool) -> io::Result<u8> {
         match answer {
             Answer::Problem(problem) => return Ok(self.complain(problem, json)),
+            Answer::Diff(patch) if !json && self.out_style.is_for_a_terminal() => {
+                let bytes =
+                    if patch.base64 { base64::decode(&patch.text).unwrap_or_default() } else { Vec::new() };
+                let text =
+                    if patch.base64 { String::from_utf8_lossy(&bytes) } else { patch.text.as_str().into() };
+                self.out.write_all(text::patch(&self.out_style, &text).as_bytes())?;
+            }
             Answer::Diff(patch) if !json && patch.base64 => {
                 self.out.write_all(&base64::decode(&patch.text).unwrap_or_default())?;
             }
@@ -337,6 +344,7 @@ fn exit_code(answer: &Answer) -> u8 {
         Answer::Decided(decided) if decided.items.iter().any(|item| item.outcome == "refused") => 3,
         Answer::Decided(decided) if decided.items.is_empty() => 1,
         Answer::Rebased(roots) if roots.iter().any(|root| root.degraded.is_some()) => 4,
+        Answer::Listing(listing) if listing.degraded.iter().any(|root| root.degraded.is_some()) => 4,
         Answer::Decided(_)
         | Answer::Rebased(_)
         | Answer::Status(_)

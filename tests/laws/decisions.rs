@@ -227,7 +227,9 @@ fn a_decision_is_spent_on_what_was_shown() {
     stale.digests = vec![second.digest.clone()];
     stale.selector = Selector::Ids(vec![second.id.as_str().to_owned(), "f".repeat(32)]);
     assert_eq!(done(world.decide(stale)).outcomes(), ["done", "refused"]);
-    let unknown = world.reject(Selector::Ids(vec!["f".repeat(32)])).expect_err("unknown");
+    let whole = Selector::Ids(vec!["f".repeat(32)]);
+    assert_eq!(done(world.reject(whole)).outcomes(), ["refused"], "who has a whole id has seen it");
+    let unknown = world.reject(Selector::Ids(vec!["fffff".to_owned()])).expect_err("unknown");
     assert!(unknown.message.contains("no hunk"), "{unknown}");
 }
 

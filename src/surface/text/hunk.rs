@@ -2,6 +2,8 @@
 
 use super::style::{Style, Tone, brief, harmless};
 use crate::ledger::{AuthorLinesShape, CallRow, EntryShape, Grade, HunkShape, RangeShape, ReviewState, Side};
+use crate::surface::sides::{self, Lines, Sides};
+use std::ops::Range;
 
 /// How much of a hunk is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,27 +145,35 @@ fn parts(hunk: &HunkShape) -> String {
 }
 
 fn body(style: &Style, hunk: &HunkShape, extent: Extent) -> String {
-    let before = hunk.display_before.as_ref().unwrap_or(&hunk.before_content);
-    let after = hunk.display_after.as_ref().unwrap_or(&hunk.after_content);
+    let (before, after) = (Lines::of(sides::before(hunk)), Lines::of(sides::after(hunk)));
     if hunk.folded && extent == Extent::Beginning {
-        let line = format!("folded: -{} +{} lines", before.lines().count(), after.lines().count());
+        let line = format!("folded: -{} +{} lines", before.len(), after.len());
         return format!("    {}\n", style.tone(Tone::Faint, &line));
     }
-    side(style, Tone::Removed, before, extent) + &side(style, Tone::Added, after, extent)
+    let both = Sides::of(hunk, &before, &after);
+    side(style, Tone::Removed, (&before, extent), |line| both.removed(line))
+        + &side(style, Tone::Added, (&after, extent), |line| both.added(line))
 }
 
-fn side(style: &Style, tone: Tone, content: &str, extent: Extent) -> String {
-    let sign = if tone == Tone::Added { '+' } else { '-' };
-    let lines: Vec<&str> = content.split_inclusive('\n').collect();
+fn side<'h>(
+    style: &Style,
+    tone: Tone,
+    (lines, extent): (&Lines, Extent),
+    line: impl Fn(usize) -> (&'h str, Vec<Range<usize>>),
+) -> String {
+    let sign = if tone == Tone::Added { "+" } else { "-" };
     let shown = match extent {
         Extent::Beginning if lines.len() > SHOWN_LINES + 1 => SHOWN_LINES,
         Extent::Beginning | Extent::Whole => lines.len(),
     };
     let mut text = String::new();
-    for line in &lines[..shown] {
-        let bare = line.strip_suffix('\n').unwrap_or(line);
-        text += &format!("    {}\n", style.tone(tone, &format!("{sign}{bare}")));
-        if !line.ends_with('\n') {
+    for index in 0..shown {
+        let (bare, marks) = line(index);
+        text += &match marks.as_slice() {
+            [] => format!("    {}\n", style.tone(tone, &format!("{sign}{bare}"))),
+            marks => format!("    {}{}\n", style.tone(tone, sign), style.marked(tone, bare, marks)),
+        };
+        if lines.is_torn(index) {
             text += &format!("    {}\n", style.tone(Tone::Faint, "\\ No newline at end of file"));
         }
     }

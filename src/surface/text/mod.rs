@@ -17,6 +17,7 @@ mod blame;
 mod decided;
 mod hunk;
 mod listing;
+mod patch;
 mod policy;
 mod record;
 mod sessions;
@@ -25,6 +26,7 @@ mod style;
 
 pub use answer::{answer, problem};
 pub use listing::{by_call, superseded};
+pub use patch::patch;
 pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;

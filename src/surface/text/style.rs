@@ -4,17 +4,30 @@ use crate::base::WallNs;
 use crate::surface::doctor::{Check, Health};
 use jiff::{Timestamp, tz::TimeZone};
 use std::fmt::Write as _;
+use std::ops::Range;
 
 /// How to write for one reader.
 #[derive(Clone, Debug)]
 pub struct Style {
-    colour: bool,
+    reader: Reader,
     zone: TimeZone,
+}
+
+/// Who reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    /// A pipe or a file.
+    Pipe,
+    /// A terminal whose person wants no colour.
+    Screen,
+    /// A terminal.
+    Colour,
 }
 
 /// What a stretch of text is; each has its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
+    Plain,
     Title,
     Added,
     Removed,
@@ -26,6 +39,7 @@ pub(super) enum Tone {
 impl Tone {
     fn code(self) -> &'static str {
         match self {
+            Self::Plain => "0",
             Self::Title => "1",
             Self::Added => "32",
             Self::Removed => "31",
@@ -39,18 +53,49 @@ impl Tone {
 impl Style {
     /// Writes without colour.
     pub fn plain(zone: TimeZone) -> Self {
-        Self { colour: false, zone }
+        Self { reader: Reader::Pipe, zone }
+    }
+
+    /// Writes without colour, for a terminal.
+    pub fn colourless(zone: TimeZone) -> Self {
+        Self { reader: Reader::Screen, zone }
     }
 
     /// Writes with colour.
     pub fn coloured(zone: TimeZone) -> Self {
-        Self { colour: true, zone }
+        Self { reader: Reader::Colour, zone }
     }
 
     /// Writes `text`, made harmless, in a tone.
     pub(super) fn tone(&self, tone: Tone, text: &str) -> String {
+        self.painted(tone.code(), text)
+    }
+
+    /// Writes `text`, made harmless, in a tone, with the marked bytes reversed.
+    pub(super) fn marked(&self, tone: Tone, text: &str, marks: &[Range<usize>]) -> String {
+        let mut written = String::new();
+        let mut from = 0;
+        for mark in marks {
+            written += &self.tone(tone, text.get(from..mark.start).unwrap_or_default());
+            let code = format!("{};7", tone.code());
+            written += &self.painted(&code, text.get(mark.clone()).unwrap_or_default());
+            from = mark.end;
+        }
+        written + &self.tone(tone, text.get(from..).unwrap_or_default())
+    }
+
+    /// Says whether the reader is a terminal.
+    pub(in crate::surface) fn is_for_a_terminal(&self) -> bool {
+        self.reader != Reader::Pipe
+    }
+
+    fn painted(&self, code: &str, text: &str) -> String {
         let text = harmless(text);
-        if self.colour && !text.is_empty() { format!("\u{1b}[{}m{text}\u{1b}[0m", tone.code()) } else { text }
+        if self.reader == Reader::Colour && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text
+        }
     }
 
     /// Writes one check of the doctor, with its hint beneath.
