@@ -2,6 +2,8 @@
 
 #[path = "laws/answers.rs"]
 mod answers;
+#[path = "laws/asking.rs"]
+mod asking;
 #[path = "laws/attribution_laws.rs"]
 mod attribution_laws;
 #[path = "laws/cases.rs"]

@@ -173,6 +173,8 @@ impl Engine {
             return self.finish(job, Answer::Listing(cards.listing));
         }
         self.jobs.remove(&job);
+        self.differing(&id, &cards.listing);
+        self.escalate(&id, hold, &cards.listing);
         self.begin_asking(&id, hold, cards);
         self.hold_served(hold, job, Sharpness::Hard);
         self.let_behind_go(hold);

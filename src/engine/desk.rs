@@ -58,6 +58,8 @@ pub(super) enum ReplyTo {
     AutoAccept { hold: AskId },
     /// A question at a turn's end that was answered.
     Review { ask: AskId },
+    /// The end of a turn: a comment to the person on a change that comes back again and again.
+    Escalation { hold: AskId },
 }
 
 /// Where an ask stands.
@@ -359,9 +361,16 @@ impl Engine {
                     self.hold_served(hold, id, Sharpness::Hard);
                 }
             }
+            ReplyTo::Escalation { hold } => {
+                let hold = *hold;
+                if let Answer::Commented(comment) = &answer {
+                    self.say_in_chat(&job.session, &review::escalation(comment));
+                }
+                self.hold_served(hold, id, Sharpness::Hard);
+            }
             ReplyTo::Summary { hold } | ReplyTo::Cards { hold } => {
                 let hold = *hold;
-                self.summarize(&job.session, &answer);
+                self.summarize(&job.session, hold, &answer);
                 self.hold_served(hold, id, Sharpness::Hard);
             }
             ReplyTo::AutoAccept { hold } => {
@@ -385,7 +394,8 @@ impl Engine {
             ReplyTo::PendingReject { .. }
             | ReplyTo::Summary { .. }
             | ReplyTo::Cards { .. }
-            | ReplyTo::AutoAccept { .. } => {}
+            | ReplyTo::AutoAccept { .. }
+            | ReplyTo::Escalation { .. } => {}
         }
     }
 
@@ -413,14 +423,29 @@ impl Engine {
     }
 
     /// Says at the turn's end what there is to review, once.
-    fn summarize(&mut self, id: &SessionId, answer: &Answer) {
+    fn summarize(&mut self, id: &SessionId, hold: AskId, answer: &Answer) {
         let Answer::Listing(listing) = answer else { return };
+        self.escalate(id, hold, listing);
         let command = self.command_of_session(id);
         let Some(session) = self.sessions.get_mut(id) else { return };
         let text = review::summary(listing, (Some(session.turns.last()), &session.told), &command);
         session.told.extend(review::worth_telling(listing).map(|hunk| hunk.id.clone()));
         if let Some(text) = text {
             self.say_in_chat(id, &text);
+        }
+    }
+
+    /// Comments, for the person, on a change that has come back after its third reject: that is no longer settled by another.
+    pub(super) fn escalate(&mut self, id: &SessionId, hold: AskId, listing: &ListingShape) {
+        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else { return };
+        for (path, lines, body) in review::to_escalate(listing) {
+            let ask = Ask::Comment { path, line_start: lines.0, line_end: Some(lines.1), body };
+            let actor = Actor { who: Who::Criterion(review::ESCALATES.to_owned()), channel: Channel::None };
+            let asked = Asked { session: key.clone(), actor, may_decide: false, ask };
+            let job = self.start_looked(ReplyTo::Escalation { hold }, id.clone(), asked);
+            if let Some(parked) = self.holds.get_mut(hold) {
+                parked.awaiting.insert(job);
+            }
         }
     }
 

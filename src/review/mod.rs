@@ -10,6 +10,7 @@
 //! 5. A note is cut out of whatever it was merged into (`strip::tests::a_note_is_cut_out_wherever_it_was_merged`).
 //! 6. Only our own name is ours (`slash::tests::only_our_own_name_is_ours`).
 //! 7. A patch leads from the base to now (`laws::patches::a_patch_of_everything_leads_from_the_base_to_now`).
+//! 8. Every line of a question is short (`laws::asking::every_line_of_a_question_is_short_and_a_revert_puts_the_base_back`).
 //!
 //! **Uses.** `base`, `config`, `diff`, `ledger`.
 //!
@@ -45,7 +46,7 @@ pub use compute::compute;
 pub use form::{Chosen, FormField, FormInput, FormPage, page};
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;
-pub use prompt::{queue_counts, summary, worth_telling};
+pub use prompt::{ESCALATES, escalation, queue_counts, summary, to_escalate, worth_telling};
 pub use render::render;
 pub use revert::apply_edits;
 pub use slash::{Command, CommandSpec, Switch, commands, help, parse};

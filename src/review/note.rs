@@ -166,7 +166,11 @@ impl<'a> Teller<'a> {
 
     fn tell(&self, list: &mut Vec<Told>, decision: &Decision, reason: Option<String>) {
         let path = self.path(&decision.root, &decision.path);
-        let what = what(decision);
+        let what = match decision.returned {
+            0 => what(decision),
+            1 => format!("{} (rejected before; you put it back)", what(decision)),
+            times => format!("{} (rejected before; you put it back {times} times)", what(decision)),
+        };
         match list.iter_mut().find(|told| told.path == path && told.reason == reason) {
             Some(told) => told.what.push(what),
             None => list.push(Told { path, what: vec![what], reason }),

@@ -1,7 +1,7 @@
 //! What the person is told in the conversation when a turn ends.
 
 use crate::base::{HunkId, SessionKey, TurnNo};
-use crate::ledger::{Grade, HunkShape, Ledger, ListingShape, QueueShape, ReviewState};
+use crate::ledger::{CommentShape, Grade, HunkShape, Ledger, ListingShape, QueueShape, ReviewState, Who};
 use crate::review::render::{degraded_text, hunk_line, short_ids};
 use crate::review::words::how;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,6 +61,45 @@ pub fn summary(
 /// Returns what a person is told of at a turn's end: what is owed, and what a turn left without a call.
 pub fn worth_telling(listing: &ListingShape) -> impl Iterator<Item = &HunkShape> {
     listing.hunks.iter().filter(|hunk| hunk.is_owed() || is_uncredited(hunk))
+}
+
+/// The name in which a comment is made on a change that comes back again and again.
+pub const ESCALATES: &str = "reapplied";
+/// How often a change must have come back for that.
+const TOO_OFTEN: u32 = 3;
+
+/// Returns the changes that deserve a comment to the person: absolute path, first and last line, and what to say.
+pub fn to_escalate(listing: &ListingShape) -> Vec<(String, (u32, u32), String)> {
+    let author = Who::Criterion(ESCALATES.to_owned()).label();
+    let said = |hunk: &HunkShape| {
+        let mut mine =
+            listing.comments.iter().filter(|comment| comment.root == hunk.root && comment.path == hunk.path);
+        mine.any(|comment| {
+            comment.author == author && !comment.resolved && comment.line_start <= hunk.current_range.end
+        })
+    };
+    let again = listing.hunks.iter().filter(|hunk| {
+        hunk.state == ReviewState::Unreviewed && hunk.returned >= TOO_OFTEN && hunk.entry.kind == "text"
+    });
+    again
+        .filter(|hunk| !said(hunk))
+        .map(|hunk| {
+            let (first, end) = (hunk.current_range.start.max(1), hunk.current_range.end);
+            let path = format!("{}/{}", hunk.root.trim_end_matches('/'), hunk.path);
+            let body = format!(
+                "The agent has put this back {} times after it was rejected. Another reject will hardly settle it: \
+                 tell the agent what you want instead, or accept it.",
+                hunk.returned
+            );
+            (path, (first, end.saturating_sub(1).max(first)), body)
+        })
+        .collect()
+}
+
+/// Says in the conversation that such a comment was made.
+pub fn escalation(comment: &CommentShape) -> String {
+    let body = comment.body.trim();
+    format!("**hunkgate**: {}, line {}: {body}", comment.path, comment.line_start)
 }
 
 fn is_uncredited(hunk: &HunkShape) -> bool {

@@ -93,13 +93,16 @@ pub(super) fn hunk_line(hunk: &HunkShape) -> String {
     }
     let marks = [
         (hunk.mixed, "mixed"),
-        (hunk.reapplied, "rejected before and back"),
+        (hunk.reapplied && hunk.returned < 2, "rejected before and back"),
         (!hunk.approved_differs.is_empty(), "not what was approved"),
-        (hunk.reject_pending, "reject waits for the turn's end"),
+        (hunk.reject_pending, "reverts when the turn ends"),
         (hunk.state == ReviewState::Accepted, "accepted"),
         (hunk.state == ReviewState::Rejected, "rejected"),
     ];
     marks.iter().filter(|(is, _)| *is).for_each(|(_, mark)| line.push_str(&format!(", {mark}")));
+    if hunk.reapplied && hunk.returned > 1 {
+        let _ = write!(line, ", rejected before and back {} times", hunk.returned);
+    }
     if let Some(locked) = &hunk.locked {
         let _ = write!(line, ", cannot be rejected: {locked}");
     }

@@ -56,3 +56,38 @@ fn data_that_an_edit_of_the_ignore_rules_uncovers_survives_a_reject_of_everythin
     let read = |path: &str| std::fs::read_to_string(repository.join(path)).unwrap();
     assert_eq!((read(".gitignore"), read("data/kept.bin")), ("data/\n".into(), "precious\n".into()));
 }
+
+#[test]
+fn case_28_what_a_person_has_staged_is_the_same_after_a_reject() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a.txt", "one\ntwo\nthree\nfour\nfive\n");
+    scratch.commit("first");
+    scratch.write("repository/a.txt", "ONE\ntwo\nthree\nfour\nfive\n");
+    scratch.says_git(&["add", "a.txt"]);
+    scratch.write("repository/a.txt", "ONE\ntwo\nTHREE\nfour\nfive\n");
+    let before = (scratch.says_git(&["diff", "--cached"]), scratch.read("repository/.git/index"));
+    scratch.turn("sed -i 's/five/FIVE/' a.txt");
+    assert_eq!(scratch.read("repository/a.txt"), "ONE\ntwo\nTHREE\nfour\nFIVE\n");
+    let (told, code) = scratch.says(&["reject", "--all"]);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(scratch.read("repository/a.txt"), "ONE\ntwo\nTHREE\nfour\nfive\n");
+    assert_eq!(scratch.read("repository/.git/index"), before.1, "the index was written");
+    assert_eq!(scratch.says_git(&["diff", "--cached"]), before.0);
+}
+
+#[test]
+fn case_29_nothing_that_is_ignored_is_staged_by_a_reject() {
+    let scratch = Scratch::git();
+    scratch.write("repository/.gitignore", "build/\n");
+    scratch.write("repository/a.txt", "one\n");
+    scratch.commit("first");
+    scratch.write("repository/build/out.o", "built\n");
+    scratch.turn("echo two >> a.txt; echo new > b.txt; echo more >> build/out.o");
+    let (told, code) = scratch.says(&["reject", "--file", "a.txt"]);
+    assert_eq!(code, 0, "{told}");
+    let (told, code) = scratch.says(&["reject", "--file", "b.txt"]);
+    assert_eq!(code, 0, "{told}");
+    assert_eq!(scratch.says_git(&["status", "--porcelain"]), "");
+    assert_eq!(scratch.says_git(&["diff", "--cached", "--name-only"]), "");
+    assert_eq!(scratch.read("repository/build/out.o"), "built\nmore\n");
+}
