@@ -9,7 +9,7 @@ use crate::engine::{Action, Durability, Engine};
 use crate::ledger::{
     Approval, Asking, Assessment, Channel, Decider, Event, Log, OptionShape, Outcome, Settlement,
 };
-use crate::policy::{Case, Effect, Subject, Verdict};
+use crate::policy::{Case, Effect, Finding, Policy, Subject, Verdict};
 use crate::session::{Phase, Replay};
 use crate::wire::IdToken;
 
@@ -45,8 +45,13 @@ impl Engine {
             subject,
             session,
             recorder: recorder.clone(),
+            spent: Vec::new(),
+            held: None,
         };
         let options = asking.options.clone();
+        if let Some(by) = asking.covered_by.clone() {
+            self.docket.spend(&by, &request.subject);
+        }
         if request.state == State::Open {
             self.supersede(&asking);
             self.approval(&recorder, Approval::Requested(asking));
@@ -55,7 +60,7 @@ impl Engine {
         } else {
             self.approval(&recorder, Approval::Observed(asking));
         }
-        self.judge(&key, &request);
+        self.judge(&request, Wait::Verdict(recorder, key.clone()));
         if matches!(wanted.by, WantedBy::Permission | WantedBy::FsWrite | WantedBy::Terminal) {
             self.docket.open(key.clone(), id, request);
         }
@@ -85,11 +90,11 @@ impl Engine {
     }
 
     /// Returns the session in whose ledger the requests of a session stand.
-    fn record_keeper(&self, session: &SessionId) -> Option<SessionId> {
+    pub(super) fn record_keeper(&self, session: &SessionId) -> Option<SessionId> {
         Some(self.principal_of(&self.recorder_of(session)?))
     }
 
-    fn asking(
+    pub(super) fn asking(
         &self,
         key: &RequestKey,
         (wanted, subject): (&Wanted, &Subject),
@@ -142,14 +147,14 @@ impl Engine {
     }
 
     /// A new request for the same call takes the place of one that is open.
-    fn supersede(&mut self, asking: &Asking) {
+    pub(super) fn supersede(&mut self, asking: &Asking) {
         if let Some(older) = &asking.supersedes {
             self.request_cancelled(older, "superseded");
         }
     }
 
     /// Has a request judged. What comes back is recorded; nothing waits for it.
-    fn judge(&mut self, key: &RequestKey, request: &Request) {
+    pub(super) fn judge(&mut self, request: &Request, then: Wait) {
         let Some(session) = self.sessions.get(&request.recorder) else { return };
         let mode = self.setup.config.mode(self.agent_id().as_str(), session.mode.as_deref());
         let lossy = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
@@ -164,18 +169,31 @@ impl Engine {
             secrets: self.setup.withheld.clone(),
         };
         let ask = self.minter.mint_ask();
-        let recorder = request.recorder.clone();
-        self.waits.insert(ask, Wait::Verdict(recorder, key.clone()));
+        self.waits.insert(ask, then);
         self.out.push(Action::Judge { ask, case: Box::new(case) });
     }
 
     /// A request was judged, or could not be.
-    pub(super) fn judged(&mut self, ask: crate::base::AskId, verdict: Result<Box<Verdict>, String>) {
-        let Some(Wait::Verdict(recorder, request)) = self.waits.remove(&ask) else { return };
-        let assessment = match &verdict {
-            Ok(verdict) => self.assessment(request, verdict),
+    pub(super) fn judged(&mut self, ask: crate::base::AskId, finding: Result<Box<Finding>, String>) {
+        match self.waits.remove(&ask) {
+            Some(Wait::Verdict(recorder, request)) => {
+                let assessment = self.assessed(&request, &finding);
+                self.approval(&recorder, Approval::Assessed(assessment));
+                self.chain(&request, finding);
+            }
+            Some(Wait::Confirming(request)) => self.confirmed(&request, finding),
+            Some(other) => {
+                self.waits.insert(ask, other);
+            }
+            None => {}
+        }
+    }
+
+    fn assessed(&self, request: &RequestKey, finding: &Result<Box<Finding>, String>) -> Assessment {
+        match finding {
+            Ok(finding) => self.assessment(request.clone(), &finding.verdict),
             Err(reason) => Assessment {
-                request,
+                request: request.clone(),
                 assessor: "policy".to_owned(),
                 stage: "default".to_owned(),
                 outcome: "error".to_owned(),
@@ -185,8 +203,7 @@ impl Engine {
                 rules: Vec::new(),
                 reasons: vec![self.setup.redactor.redact(reason)],
             },
-        };
-        self.approval(&recorder, Approval::Assessed(assessment));
+        }
     }
 
     fn assessment(&self, request: RequestKey, verdict: &Verdict) -> Assessment {
@@ -269,6 +286,13 @@ impl Engine {
         request.state = State::Used;
         let recorder = request.recorder.clone();
         self.approval(&recorder, Approval::Used { request: key.clone() });
+    }
+
+    /// An allowed write or terminal goes on to the client.
+    pub(super) fn spent(&mut self, id: Option<&IdToken>) {
+        if let Some(key) = id.and_then(|id| self.docket.of_id(id)).cloned() {
+            self.request_used(&key);
+        }
     }
 
     /// A request is over without a decision.
@@ -360,10 +384,13 @@ impl Engine {
 
     /// Compiles the rules that are configured, and says so in the session's ledger.
     pub(super) fn load_policy(&mut self, id: &SessionId) {
-        let compiled = crate::policy::Policy::compile(&self.setup.config.rules, self.setup.home.as_deref());
-        match compiled {
+        let home = self.setup.home.clone();
+        match Policy::compile(&self.setup.config.rules, home.as_deref()) {
             Ok(policy) => self.policy = std::sync::Arc::new(policy),
-            Err(error) => self.setup.config.warn(format!("the rules are not used: {error}")),
+            Err(error) => {
+                self.docket.asks_for_all = true;
+                self.setup.config.warn(format!("the rules are not used: {error}"));
+            }
         }
         let rules = &self.setup.config.rules;
         let digest = self.setup.redactor.digest(format!("{rules:?}").as_bytes());
@@ -372,7 +399,7 @@ impl Engine {
             return;
         }
         let rules = u32::try_from(rules.len()).unwrap_or(u32::MAX);
-        let approvals = "observe".to_owned();
+        let approvals = if self.enforces() { "enforce" } else { "observe" }.to_owned();
         self.approval(id, Approval::PolicyLoaded { approvals, rules, digest });
     }
 
@@ -406,7 +433,7 @@ impl Engine {
 
     // ── records ──
 
-    fn waited(&self, key: &RequestKey) -> u64 {
+    pub(super) fn waited(&self, key: &RequestKey) -> u64 {
         let since = self.docket.get(key).map_or(self.now.mono, |request| request.at.mono);
         self.now.mono.saturating_sub(since) / 1_000_000
     }
@@ -415,7 +442,7 @@ impl Engine {
         self.write_approval(recorder, approval, Durability::Written);
     }
 
-    fn decision(&mut self, recorder: &SessionId, approval: Approval) {
+    pub(super) fn decision(&mut self, recorder: &SessionId, approval: Approval) {
         self.write_approval(recorder, approval, Durability::Synced);
     }
 

@@ -256,7 +256,7 @@ impl Engine {
     }
 
     /// A call was refused before it began.
-    fn refused(&mut self, id: &SessionId, call: &CallId) {
+    pub(super) fn refused(&mut self, id: &SessionId, call: &CallId) {
         let open = self.sessions.get_mut(id).and_then(|session| session.calls.close(call));
         if let Some(call) = open {
             self.close_window(id, &call.window, Hi::Reported);

@@ -4,6 +4,7 @@ use crate::acp::author::{self, Stripped};
 use crate::acp::{self, Dialect, Fact, Opening, PermissionOption, Wanted};
 use crate::base::{AskId, CallId, Leg, SessionId, SessionKey};
 use crate::engine::asking::Undecided;
+use crate::engine::enforce::gates;
 use crate::engine::hold::{HOLD_MS, Held, Hold, TURN_END_MS};
 use crate::engine::{Action, Engine, Level};
 use crate::ledger::Why;
@@ -26,6 +27,8 @@ pub(super) enum About {
     Prompt { note: Option<String> },
     /// A permission.
     Permission { call: Option<CallId>, options: Vec<PermissionOption> },
+    /// A question of ours about a request of the agent.
+    Question { request: crate::base::RequestKey },
     /// A write through the client.
     FsWrite { window: Option<crate::base::WindowId> },
     /// A client terminal is created in this window.
@@ -37,15 +40,15 @@ pub(super) enum About {
 }
 
 /// A request or notification, and what it means.
-struct Heard<'a> {
-    id: Option<IdToken>,
-    method: Cow<'a, str>,
-    fact: Fact,
+pub(super) struct Heard<'a> {
+    pub id: Option<IdToken>,
+    pub method: Cow<'a, str>,
+    pub fact: Fact,
     /// The session that it names, when something is parked that it might have to wait behind.
-    waits_with: Option<SessionId>,
+    pub waits_with: Option<SessionId>,
     /// What it wants, or announces.
-    wanted: Option<Wanted>,
-    line: Bytes,
+    pub wanted: Option<Wanted>,
+    pub line: Bytes,
 }
 
 impl Engine {
@@ -53,6 +56,7 @@ impl Engine {
     pub(super) fn heard(&mut self, from: Leg, line: Bytes) {
         let copy = line.clone();
         match wire::head(&copy) {
+            Head::Unreadable if from == Leg::Agent && self.refuses_unreadable(&line) => {}
             Head::Unreadable => self.send(from.other(), line),
             Head::Request { id, method, params } => {
                 let fact = acp::read_call(self.dialect, &method, params);
@@ -79,7 +83,7 @@ impl Engine {
                         let fact = self.fact_of(&asking.method, outcome);
                         self.ours_answered(asking.payload, fact);
                     }
-                    Answered::Late => {}
+                    Answered::Late => self.late_answer(from, &id, &line),
                     Answered::Duplicate | Answered::Unknown => self.send(from.other(), line),
                     Answered::Theirs(asking) => {
                         let fact = self.fact_of(&asking.method, outcome);
@@ -101,6 +105,7 @@ impl Engine {
     fn ours_answered(&mut self, about: About, fact: Fact) {
         match about {
             About::Review { ask } => self.review_answered(ask, fact),
+            About::Question { request } => self.question_answered(&request, &fact, None),
             About::Nothing
             | About::Opening { .. }
             | About::Ending
@@ -120,6 +125,9 @@ impl Engine {
     }
 
     fn called(&mut self, from: Leg, heard: Heard<'_>) {
+        if from == Leg::Agent && self.enforces() && gates(&heard.method) {
+            return self.gated(heard);
+        }
         if matches!(self.dialect, Dialect::Other(_)) {
             self.remember(from, heard.id, &heard.method, (None, About::Nothing));
             return self.send(from.other(), heard.line);
@@ -154,6 +162,9 @@ impl Engine {
         }
         if let Fact::SessionEndAsked { session, .. } = &fact {
             self.end_asking_of(session, Undecided::Gone);
+        }
+        if let Fact::Cancel { session } = &fact {
+            self.cancel_undecided(session, "session_cancel");
         }
         if let Fact::Cancel { session } = &fact
             && self.cancelled(session)
@@ -195,6 +206,9 @@ impl Engine {
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an agent says passes")]
     fn agent_called(&mut self, Heard { id, method, fact, waits_with, wanted, line }: Heard<'_>) {
         if let Fact::CancelRequest { request } = &fact {
+            if self.enforces() && self.taken_back(request, &line) {
+                return;
+            }
             self.withdrawn(request);
             self.release_request(Leg::Editor, request);
         }
@@ -260,6 +274,11 @@ impl Engine {
     /// A response, with the request it answers.
     fn answered(&mut self, from: Leg, (id, asking): (&IdToken, InFlight<About>), fact: Fact, line: Bytes) {
         let request = (from == Leg::Editor).then(|| self.docket.answered(id)).flatten();
+        if let Some(request) = request.as_ref().filter(|_| self.enforces())
+            && matches!(asking.payload, About::Permission { .. })
+        {
+            return self.question_answered(request, &fact, Some(line));
+        }
         if let Some(request) =
             request.as_ref().filter(|_| !matches!(asking.payload, About::Permission { .. }))
         {
@@ -287,6 +306,7 @@ impl Engine {
             (About::Permission { call, options }, fact) => {
                 self.permission_answered((asking.session, id, call, options), request, &fact, line);
             }
+            (About::Question { .. }, _) => {}
             (About::FsWrite { window }, _) => self.fs_written(asking.session, window, line),
             (About::Terminal { window }, fact) => {
                 self.send(from.other(), line);

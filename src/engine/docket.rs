@@ -1,10 +1,11 @@
 //! The requests of the agent that are not over, and what its calls have said so far.
 
-use crate::acp::Wanted;
+use crate::acp::{Fact, Wanted};
 use crate::base::{CallId, Digest, RequestKey, SessionId, Tick, TurnNo};
 use crate::ledger::{Evidence, OptionShape};
-use crate::policy::Subject;
+use crate::policy::{Finding, Subject};
 use crate::wire::IdToken;
+use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of text of one call that are remembered until it ends.
@@ -33,6 +34,40 @@ pub(super) struct Request {
     pub rev: u32,
     /// How far it has come.
     pub state: State,
+    /// The effects that a follow-up has spent: an allow covers each of them once.
+    pub spent: Vec<crate::policy::Effect>,
+    /// What is held of it while it is judged or asked about.
+    pub held: Option<Box<Parcel>>,
+}
+
+/// A request that does not go on before it is decided.
+#[derive(Clone, Debug)]
+pub(super) struct Parcel {
+    /// The agent's id for it.
+    pub id: IdToken,
+    /// The message that it came in.
+    pub wanted: Wanted,
+    /// What it means.
+    pub fact: Fact,
+    /// The line.
+    pub line: Bytes,
+    /// What was found when it was judged.
+    pub finding: Option<Box<Finding>>,
+    /// Where the question stands.
+    pub question: Question,
+    /// What the agent is answered once the allow is confirmed; `None` where the request itself goes on.
+    pub answer: Option<Bytes>,
+}
+
+/// Where the question about a request stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Question {
+    /// Nobody was asked.
+    None,
+    /// The agent's own request went to the editor; what each option means is told by its id.
+    Forwarded,
+    /// We asked in its place.
+    Ours(IdToken),
 }
 
 /// How far a request has come.
@@ -52,6 +87,10 @@ pub(super) struct Docket {
     requests: BTreeMap<RequestKey, Request>,
     /// By the agent's ids; one that is used again in flight is answered in the order of the questions.
     by_id: BTreeMap<IdToken, VecDeque<RequestKey>>,
+    /// Whether the rules could not be read: then nothing is allowed without a person.
+    pub(super) asks_for_all: bool,
+    /// The terminals whose creation was allowed.
+    terminals: BTreeSet<(SessionId, String)>,
     /// What each open call has said that it does.
     told: BTreeMap<(SessionId, CallId), Wanted>,
     /// The commands that were announced, by call.
@@ -94,19 +133,37 @@ impl Docket {
         key
     }
 
+    /// A terminal was created by a request that was allowed.
+    pub(super) fn terminal_allowed(&mut self, session: &SessionId, terminal: &str) {
+        self.terminals.insert((session.clone(), terminal.to_owned()));
+    }
+
+    /// Says whether a terminal was.
+    pub(super) fn is_allowed_terminal(&self, session: &SessionId, terminal: &str) -> bool {
+        self.terminals.contains(&(session.clone(), terminal.to_owned()))
+    }
+
     /// Returns the names of requests.
     pub(super) fn which(&self, wanted: impl Fn(&Request) -> bool) -> Vec<RequestKey> {
         self.requests.iter().filter(|(_, request)| wanted(request)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Returns the allowed request of a session that wanted exactly this, for the same actor.
+    /// Returns the allowed permission of a session that wanted exactly this, and of which it was not spent yet.
     pub(super) fn covering(&self, session: &SessionId, subject: &Subject) -> Option<&RequestKey> {
         let covers = |request: &Request| {
-            let same = subject.effects().iter().all(|effect| request.subject.effects().contains(effect));
+            let has = |effect| request.subject.effects().contains(effect) && !request.spent.contains(effect);
             let asked = !request.options.is_empty() && request.state != State::Open;
-            request.session == *session && asked && subject.evidence == Evidence::Structured && same
+            let known = subject.evidence == Evidence::Structured;
+            request.session == *session && asked && known && subject.effects().iter().all(has)
         };
         self.requests.iter().find(|(_, request)| covers(request)).map(|(key, _)| key)
+    }
+
+    /// A follow-up used what an allowed permission wanted.
+    pub(super) fn spend(&mut self, by: &RequestKey, subject: &Subject) {
+        if let Some(request) = self.requests.get_mut(by) {
+            request.spent.extend(subject.effects().iter().cloned());
+        }
     }
 
     // ── what calls say ──

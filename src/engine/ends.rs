@@ -54,6 +54,10 @@ impl Engine {
     /// The editor is gone: nothing parked for the agent is lost, then it is told by the end of its input.
     pub(super) fn editor_closed(&mut self) {
         self.end_all_askings();
+        let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
+        for session in &sessions {
+            self.cancel_undecided(session, "editor_closed");
+        }
         self.release_all(Leg::Agent);
         self.ending = true;
         self.out.push(Action::StopAgent);

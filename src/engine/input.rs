@@ -3,7 +3,7 @@
 use crate::base::{AskId, RootId};
 use crate::config::Written;
 use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
-use crate::policy::Verdict;
+use crate::policy::Finding;
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
@@ -90,7 +90,7 @@ pub enum Input {
         /// The action it answers.
         ask: AskId,
         /// What they say, or why it could not be judged.
-        verdict: Result<Box<Verdict>, String>,
+        finding: Result<Box<Finding>, String>,
     },
     /// Somebody asked something.
     Asked {

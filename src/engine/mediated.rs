@@ -27,6 +27,7 @@ impl Engine {
                 self.park(Leg::Editor, &recorder, line, Held::FsWrite { request, path, content });
             }
             (_, request) => {
+                self.spent(request.as_ref());
                 let about = About::FsWrite { window: None };
                 self.remember(Leg::Agent, request, "fs/write_text_file", (Some(id), about));
                 self.send(Leg::Editor, line);
@@ -49,6 +50,7 @@ impl Engine {
             self.open_window(id, turn, Purpose::FsWrite { call, path, content }, bound(sharp))
         });
         let about = About::FsWrite { window };
+        self.spent(Some(&request));
         self.remember(Leg::Agent, Some(request), "fs/write_text_file", (Some(id.clone()), about));
         self.send(Leg::Editor, line);
     }
@@ -73,6 +75,7 @@ impl Engine {
                 self.park(Leg::Editor, &recorder, line, Held::Terminal { request });
             }
             (_, request) => {
+                self.spent(request.as_ref());
                 let about = About::Terminal { window: None };
                 self.remember(Leg::Agent, request, "terminal/create", (Some(id), about));
                 self.send(Leg::Editor, line);
@@ -95,6 +98,7 @@ impl Engine {
         let turn = self.turn_of(id);
         let window = self.open_window(id, turn, Purpose::Terminal { call }, bound(sharp));
         let about = About::Terminal { window: Some(window) };
+        self.spent(Some(&request));
         self.remember(Leg::Agent, Some(request), "terminal/create", (Some(id.clone()), about));
         self.send(Leg::Editor, line);
     }
@@ -102,6 +106,7 @@ impl Engine {
     pub(super) fn terminal_created(&mut self, id: Option<&SessionId>, window: Option<WindowId>, fact: Fact) {
         let (Some(id), Some(window)) = (id, window) else { return };
         if let Fact::TerminalCreated { terminal } = fact {
+            self.docket.terminal_allowed(id, &terminal);
             self.terminals.insert((id.clone(), terminal), window);
         } else {
             self.close_window(id, &window, Hi::Reported);

@@ -220,7 +220,9 @@ impl Engine {
         match self.waits.remove(&ask) {
             Some(Wait::Hold(hold)) => self.hold_served(hold, ask, sharp),
             Some(Wait::Job(job)) => self.job_served(job, ask, sharp),
-            Some(other @ (Wait::Roots(_) | Wait::Recovery { .. } | Wait::Verdict(..))) => {
+            Some(
+                other @ (Wait::Roots(_) | Wait::Recovery { .. } | Wait::Verdict(..) | Wait::Confirming(_)),
+            ) => {
                 self.waits.insert(ask, other);
             }
             None => {}

@@ -80,6 +80,8 @@ pub(super) enum Wait {
     Job(AskId),
     /// A request that is being judged.
     Verdict(SessionId, crate::base::RequestKey),
+    /// An allowed request, looked at once more before it goes on.
+    Confirming(crate::base::RequestKey),
     /// A revert that a dead process had begun.
     Recovery { session: crate::base::SessionKey, intent: Box<crate::ledger::RevertIntent> },
 }
@@ -143,7 +145,7 @@ impl Engine {
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),
-            Input::Judged { ask, verdict } => self.judged(ask, verdict),
+            Input::Judged { ask, finding } => self.judged(ask, finding),
             Input::Asked { ask, asked } => self.asked(ask, asked),
             Input::AppendFailed { log, record, reason } => self.append_failed(&log, &record, &reason),
             Input::Woken => {}
@@ -171,8 +173,12 @@ impl Engine {
 
     /// Gives every parked frame up, oldest first, after a step that failed: the host goes on without the engine.
     pub fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
-        let mut frames = Vec::new();
+        let mut frames = self.unjudged();
         for hold in self.holds.drain() {
+            if self.enforces() && matches!(hold.what, super::hold::Held::Allow { .. }) {
+                frames.extend(super::enforce::withheld(&hold.line));
+                continue;
+            }
             frames.push((hold.to, hold.line));
             frames.extend(hold.behind.into_iter().map(|line| (hold.to, line)));
         }
@@ -209,6 +215,12 @@ impl Engine {
         if let Log::Session(session) = log {
             self.unsure.take_back(&mut self.ledger, session, record);
             self.unrecorded_answers(session, reason);
+            if let Event::Approval(approval) = &record.event {
+                self.decision_unwritten(approval);
+            }
+            if let Event::Approval(approval) = &record.event {
+                self.decision_unwritten(approval);
+            }
         }
     }
 }

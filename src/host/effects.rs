@@ -139,8 +139,8 @@ impl Effects {
         let told = inbox.clone();
         let judge = Worker::start("judge", move |queue: &mut VecDeque<(AskId, Box<Case>)>| {
             let Some((ask, case)) = queue.pop_front() else { return };
-            let verdict = guarded(|| Box::new(case.judge(&Disk)));
-            told.put(Event::Came(Box::new(Input::Judged { ask, verdict })));
+            let finding = guarded(|| Box::new(case.find(&Disk)));
+            told.put(Event::Came(Box::new(Input::Judged { ask, finding })));
         })?;
         Ok(Self { place, open, inbox, opener, reckoner, judge })
     }

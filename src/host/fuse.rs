@@ -2,11 +2,13 @@
 
 use crate::acp::author;
 use crate::base::{AskId, Leg, Tick};
+use crate::config::Approvals;
 use crate::engine::{Action, Engine, Input, Level, Setup};
 use crate::ledger::Ledger;
 use crate::review::{Answer, Problem, ProblemKind};
 use crate::wire::{Head, IdToken, head};
 use bytes::Bytes;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -51,6 +53,8 @@ impl Machine for Engine {
 pub(crate) struct Fused<M = Engine> {
     engine: M,
     tripped: bool,
+    /// Whether requests of the agent are judged: without an engine nothing of them is allowed.
+    enforces: bool,
     /// After a trip: the editor's requests without an answer.
     owed: BTreeSet<IdToken>,
     /// How the ids of our own requests begin, as a JSON token.
@@ -70,7 +74,8 @@ impl Fused {
     /// Puts an engine behind the fuse.
     pub(crate) fn new(setup: Setup) -> Self {
         let seed = setup.seed.clone();
-        Self::over(Engine::new(setup), &seed)
+        let enforces = setup.config.approvals == Approvals::Enforce;
+        Self { enforces, ..Self::over(Engine::new(setup), &seed) }
     }
 
     /// Returns the ledger as it stands.
@@ -81,7 +86,13 @@ impl Fused {
 
 impl<M: Machine> Fused<M> {
     fn over(engine: M, seed: &str) -> Self {
-        Self { engine, tripped: false, owed: BTreeSet::new(), ours: format!("\"hunkgate-{seed}-") }
+        Self {
+            engine,
+            tripped: false,
+            enforces: false,
+            owed: BTreeSet::new(),
+            ours: format!("\"hunkgate-{seed}-"),
+        }
     }
 
     /// Lets the engine take an input in, or does what is left to do without one.
@@ -121,6 +132,13 @@ impl<M: Machine> Fused<M> {
     fn pass(&mut self, rescue: Rescue) -> Vec<Action> {
         match rescue {
             Rescue::Line(Leg::Editor, line) if self.answers_us(&line) => Vec::new(),
+            Rescue::Line(Leg::Agent, line) if self.enforces && must_be_judged(&line) => {
+                let refusal =
+                    |id| author::error_answer(&id, -32001, "not allowed: an internal error", &Value::Null);
+                let answer =
+                    if let Head::Request { id, .. } = head(&line) { Some(refusal(id.to_id())) } else { None };
+                answer.map(|bytes| Action::Send { leg: Leg::Agent, bytes }).into_iter().collect()
+            }
             Rescue::Line(from, bytes) => {
                 self.count(from, &bytes);
                 vec![Action::Send { leg: from.other(), bytes }]
@@ -157,6 +175,17 @@ impl<M: Machine> Fused<M> {
 
     fn answers_us(&self, line: &[u8]) -> bool {
         matches!(head(line), Head::Response { id, .. } if id.get().starts_with(&self.ours))
+    }
+}
+
+/// Says whether a line of the agent asks for something that a judge would have to allow. A permission asks the person.
+fn must_be_judged(line: &[u8]) -> bool {
+    match head(line) {
+        Head::Request { method, .. } | Head::Notification { method, .. } => {
+            method.starts_with("fs/") || method.starts_with("terminal/")
+        }
+        Head::Response { .. } => false,
+        Head::Unreadable => !line.iter().all(u8::is_ascii_whitespace),
     }
 }
 
@@ -231,6 +260,23 @@ mod tests {
     }
 
     #[test]
+    fn after_a_trip_nothing_that_would_have_been_judged_is_allowed() {
+        let (fused, _) = tripped();
+        let mut fused = Fused { enforces: true, ..fused };
+        let write = r#"{"jsonrpc":"2.0","id":5,"method":"fs/write_text_file","params":{}}"#;
+        let actions = sent(step(&mut fused, Input::FromAgent(write.into())));
+        assert!(
+            matches!(actions.as_slice(), [(Leg::Agent, answer)] if answer.starts_with(br#"{"jsonrpc":"2.0","id":5,"error""#)),
+            "{actions:?}"
+        );
+        assert_eq!(sent(step(&mut fused, Input::FromAgent("junk\n".into()))), []);
+        let asks = Bytes::from_static(
+            br#"{"jsonrpc":"2.0","id":6,"method":"session/request_permission","params":{}}"#,
+        );
+        assert_eq!(sent(step(&mut fused, Input::FromAgent(asks.clone()))), [(Leg::Editor, asks)]);
+    }
+
+    #[test]
     fn a_trip_lets_parked_frames_go_then_the_frame_that_tripped_it() {
         let (fused, actions) = tripped();
         assert_eq!(sent(actions), [(Leg::Agent, "parked\n".into()), (Leg::Editor, "boom\n".into())]);
@@ -266,7 +312,7 @@ mod tests {
         let exited = Input::AgentExited { code: 7, stderr_tail: String::new() };
         let answers = sent(step(&mut fused, exited));
         let [(Leg::Editor, answer)] = &answers[..] else { panic!("{answers:?}") };
-        let answer: serde_json::Value = serde_json::from_slice(answer).expect("an answer");
+        let answer: Value = serde_json::from_slice(answer).expect("an answer");
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&"two".into(), &(-32603).into()));
     }
 }

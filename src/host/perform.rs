@@ -72,7 +72,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
             let problem = Problem::new(ProblemKind::Degraded, format!("nothing is recorded: {reason}"));
             Input::Computed { ask, computed: Computed::Answer(Answer::Problem(problem)) }
         }
-        Action::Judge { ask, .. } => Input::Judged { ask, verdict: Err(reason.to_owned()) },
+        Action::Judge { ask, .. } => Input::Judged { ask, finding: Err(reason.to_owned()) },
         Action::Prepare { ask, files } => {
             let files = files.iter().map(|file| Err(failed(&file.root, &file.path))).collect();
             Input::Prepared { ask, files }

@@ -1,6 +1,6 @@
 //! A request with everything that it is judged by: handed to whoever can look at the file system.
 
-use super::effect::Subject;
+use super::effect::{Effect, Subject};
 use super::place::{Context, Ground};
 use super::rules::Policy;
 use super::verdict::{Verdict, judge};
@@ -29,10 +29,42 @@ pub struct Case {
     pub secrets: Patterns,
 }
 
+/// What came of judging.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What the rules say.
+    pub verdict: Verdict,
+    /// Per effect: where its path really leads, and what stands there.
+    pub stands: Vec<String>,
+}
+
+/// Says where the path of an effect leads, and what a file that it would change holds now.
+fn stands(effect: &Effect, context: &Context<'_>) -> String {
+    let place = |path: &str| context.locate(&context.cwd, path);
+    match effect {
+        Effect::Write { path, .. } | Effect::Delete { path } => {
+            let real = place(path).real.unwrap_or_default();
+            format!("{real} {}", context.ground.content(&real))
+        }
+        Effect::Read { path } => place(path).real.unwrap_or_default(),
+        Effect::Move { from, to } => {
+            let (from, to) = (place(from).real.unwrap_or_default(), place(to).real.unwrap_or_default());
+            format!("{from} {} {to} {}", context.ground.content(&from), context.ground.content(&to))
+        }
+        Effect::Exec { cwd, .. } => {
+            cwd.as_deref().map_or_else(String::new, |cwd| place(cwd).real.unwrap_or_default())
+        }
+        Effect::Fetch { .. } | Effect::Opaque { .. } => String::new(),
+    }
+}
+
 impl Case {
-    /// Judges it by the pure layers.
-    pub fn judge(&self, ground: &dyn Ground) -> Verdict {
-        judge(&self.subject, &self.policy, self.mode, &self.context(ground))
+    /// Judges it by the pure layers, and notes on what ground.
+    pub fn find(&self, ground: &dyn Ground) -> Finding {
+        let context = self.context(ground);
+        let verdict = judge(&self.subject, &self.policy, self.mode, &context);
+        let stands = self.subject.effects().iter().map(|effect| stands(effect, &context)).collect();
+        Finding { verdict, stands }
     }
 
     fn context<'g>(&self, ground: &'g dyn Ground) -> Context<'g> {

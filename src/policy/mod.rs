@@ -33,7 +33,7 @@ mod table;
 mod verdict;
 mod word;
 
-pub use case::Case;
+pub use case::{Case, Finding};
 pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
 pub use effect::{Effect, Evidence, Form, Subject};
 pub use floor::{Floor, Level, Met};

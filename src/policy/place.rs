@@ -7,6 +7,11 @@ use std::fmt;
 pub trait Ground: fmt::Debug {
     /// Returns the real path of an absolute one: links and `..` resolved as far as it exists, the rest as written.
     fn real(&self, absolute: &str) -> Option<String>;
+
+    /// Returns a digest of what a file holds, `absent`, or `unknown`.
+    fn content(&self, _absolute: &str) -> String {
+        "unknown".to_owned()
+    }
 }
 
 /// A ground without links, for texts alone.

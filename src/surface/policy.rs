@@ -2,6 +2,7 @@
 
 use super::places::PROJECT_FILE;
 use super::text::{self, Style};
+use crate::base::Digest;
 use crate::config::{Config, Mode, Written};
 use crate::ledger::Redactor;
 use crate::policy::{
@@ -77,6 +78,17 @@ impl Ground for Disk {
             }
         }
         None
+    }
+
+    fn content(&self, absolute: &str) -> String {
+        /// What is longer is not read for a question.
+        const LONGEST: u64 = 64 << 20;
+        match std::fs::metadata(absolute) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "absent".to_owned(),
+            Ok(meta) if meta.is_file() && meta.len() <= LONGEST => std::fs::read(absolute)
+                .map_or_else(|_| "unknown".to_owned(), |bytes| Digest::of(&[&bytes]).to_string()),
+            Ok(_) | Err(_) => "unknown".to_owned(),
+        }
     }
 }
 

@@ -76,6 +76,25 @@ impl<'a> Raw<'a> {
         serde_json::from_str(self.0).ok()
     }
 
+    /// Says whether an object in it names a member twice: two readers may take it for two things.
+    pub fn is_ambiguous(self) -> bool {
+        let mut left = vec![self];
+        while let Some(value) = left.pop() {
+            if value.is_object() {
+                let mut names = std::collections::BTreeSet::new();
+                for (name, member) in value.members() {
+                    if !names.insert(name) {
+                        return true;
+                    }
+                    left.push(member);
+                }
+            } else if value.is_array() {
+                left.extend(value.elements());
+            }
+        }
+        false
+    }
+
     /// Returns the members of an object in order, their names decoded; none for other values. It ends where the
     /// text stops being JSON.
     pub fn members(self) -> Members<'a> {

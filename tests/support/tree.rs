@@ -177,6 +177,10 @@ impl hunkgate::policy::Ground for Tree {
         }
         None
     }
+
+    fn content(&self, absolute: &str) -> String {
+        self.bytes(absolute).map_or_else(|| "absent".to_owned(), |bytes| blob_id(bytes).to_string())
+    }
 }
 
 impl Blobs for Tree {

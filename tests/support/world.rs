@@ -277,7 +277,7 @@ impl World {
                 vec![Input::Computed { ask, computed }]
             }
             Action::Judge { ask, case } => {
-                vec![Input::Judged { ask, verdict: Ok(Box::new(case.judge(&self.tree))) }]
+                vec![Input::Judged { ask, finding: Ok(Box::new(case.find(&self.tree))) }]
             }
             Action::Prepare { ask, files } => {
                 let files = files.into_iter().map(|plan| self.prepare(plan)).collect();

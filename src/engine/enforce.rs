@@ -1,0 +1,558 @@
+//! Requests that are judged: nothing goes on before it is decided, and an allow is looked at once more before it is spent.
+//!
+//! ```text
+//!   request ─▶ judging ─▶ allowed ─▶ confirming ─▶ goes on, or is answered
+//!                 │  └──▶ denied ─▶ answered
+//!                 └─────▶ asked in the editor ─▶ allowed | denied | cancelled
+//! ```
+//!
+//! A cancel beats every allow that has not gone out. What cannot be read, judged or recorded is refused.
+
+use crate::acp::{Fact, Wanted, WantedBy, author};
+use crate::base::{Leg, RequestKey, SessionId};
+use crate::config::{Approvals, Decision, OnRecordFailure};
+use crate::engine::conversation::{About, Heard};
+use crate::engine::docket::{Parcel, Question, Request, State};
+use crate::engine::hold::Held;
+use crate::engine::step::Wait;
+use crate::engine::{Engine, Level};
+use crate::ledger::{Approval, Decider, OptionShape, Outcome};
+use crate::policy::{Finding, Layer, Level as Floor, Subject, Verdict};
+use crate::session::Replay;
+use crate::wire::{self, Head, IdToken};
+use bytes::Bytes;
+use serde_json::json;
+
+/// The code of a refusal.
+const REFUSED: i64 = -32001;
+/// The code of a request that was cancelled.
+const CANCELLED: i64 = -32800;
+/// How many requests of one session may be open at once.
+const MOST_OPEN: usize = 64;
+
+/// Says whether a method of the agent asks for something that is decided.
+pub(super) fn gates(method: &str) -> bool {
+    method == "session/request_permission" || method.starts_with("fs/") || method.starts_with("terminal/")
+}
+
+impl Engine {
+    pub(super) fn enforces(&self) -> bool {
+        self.setup.config.approvals == Approvals::Enforce
+    }
+
+    /// A line of the agent that cannot be read as one frame does not pass: it may be read as a request by somebody else.
+    pub(super) fn refuses_unreadable(&mut self, line: &Bytes) -> bool {
+        let refuses = self.enforces() && !line.iter().all(u8::is_ascii_whitespace);
+        if refuses {
+            self.say(Level::Warn, "a line of the agent that cannot be read was not passed on");
+        }
+        refuses
+    }
+
+    /// The agent asks for something that is decided.
+    pub(super) fn gated(&mut self, Heard { id, method, fact, waits_with, wanted, line }: Heard<'_>) {
+        let line = match waits_with {
+            Some(session) => match self.holds.queue(Leg::Editor, &session, line) {
+                Some(line) => line,
+                None => return,
+            },
+            None => line,
+        };
+        let Some(id) = id else {
+            return self.say(Level::Warn, format!("{method} without an id was not passed on"));
+        };
+        let ambiguous = wire::splice::find(&line, &[]).is_none_or(wire::Raw::is_ambiguous);
+        if method.starts_with("terminal/") && method != "terminal/create" {
+            return self.terminal_asked(&id, &method, (fact, ambiguous), line);
+        }
+        let Some(wanted) = wanted.filter(|_| !ambiguous) else {
+            return self.refuse_request(&id, None, "the request cannot be read");
+        };
+        let Some(recorder) = self.record_keeper(&wanted.session) else {
+            return self.unrecorded_request(&id, (fact, wanted), line);
+        };
+        let open = self.docket.which(|request| request.recorder == recorder && request.held.is_some());
+        if open.len() >= MOST_OPEN {
+            return self.refuse_request(&id, None, "too many requests are open");
+        }
+        if let Fact::Permission { ref session, ref call, .. } = fact {
+            if let Some(known) = self.sessions.get_mut(session) {
+                known.turns.ask(id.clone());
+            }
+            if let Some(update) = call {
+                self.call_seen(session, update);
+            }
+        }
+        self.take_request(id, recorder, (fact, wanted), line);
+    }
+
+    /// Takes a request in, and has it judged.
+    fn take_request(
+        &mut self,
+        id: IdToken,
+        recorder: SessionId,
+        (fact, mut wanted): (Fact, Wanted),
+        line: Bytes,
+    ) {
+        let session = wanted.session.clone();
+        self.docket.tell(&session, &mut wanted);
+        let subject = Subject::of(&wanted);
+        let binding = subject.binding(&self.setup.redactor, &session);
+        let key = RequestKey::new(self.minter.mint("r"));
+        let asking = self.asking(&key, (&wanted, &subject), (&session, &recorder), &binding);
+        self.supersede(&asking);
+        let parcel = Parcel {
+            id: id.clone(),
+            wanted: wanted.clone(),
+            fact,
+            line,
+            finding: None,
+            question: Question::None,
+            answer: None,
+        };
+        let request = Request {
+            session,
+            recorder: recorder.clone(),
+            call: wanted.call,
+            turn: asking.turn,
+            subject,
+            binding,
+            options: asking.options.clone(),
+            at: self.now,
+            rev: 1,
+            state: State::Open,
+            spent: Vec::new(),
+            held: Some(Box::new(parcel)),
+        };
+        self.approval(&recorder, Approval::Requested(asking));
+        self.judge(&request, Wait::Verdict(recorder, key.clone()));
+        self.docket.open(key, Some(id), request);
+    }
+
+    /// Nothing can be recorded of the session: without a record there is no decision, unless the person prefers to go on.
+    fn unrecorded_request(&mut self, id: &IdToken, (fact, wanted): (Fact, Wanted), line: Bytes) {
+        if self.setup.config.on_record_failure == OnRecordFailure::Deny {
+            return self.refuse_request(id, None, "the session is not recorded");
+        }
+        let history = self.sessions.get(&wanted.session).is_some_and(|known| known.replay != Replay::No);
+        if wanted.by == WantedBy::Permission && !history {
+            self.remember(
+                Leg::Agent,
+                Some(id.clone()),
+                wanted.by.method(),
+                (Some(wanted.session), About::Nothing),
+            );
+            return self.send(Leg::Editor, line);
+        }
+        let _ = fact;
+        self.refuse_request(id, None, "the session is not recorded");
+    }
+
+    /// What is done with a terminal passes only for terminals whose creation was allowed.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other message about a terminal passes alike")]
+    fn terminal_asked(&mut self, id: &IdToken, method: &str, (fact, ambiguous): (Fact, bool), line: Bytes) {
+        let text = |name: &str| wire::splice::find(&line, &["params", name])?.string();
+        let known = text("sessionId").zip(text("terminalId")).filter(|_| !ambiguous);
+        let Some((session, terminal)) = known
+            .map(|(session, terminal)| (SessionId::new(session), terminal))
+            .filter(|(session, terminal)| self.docket.is_allowed_terminal(session, terminal))
+        else {
+            return self.refuse_request(id, None, "that terminal was not created with an approval");
+        };
+        let about = match fact {
+            Fact::TerminalEnding { .. } => About::TerminalEnding { terminal },
+            _ => About::Nothing,
+        };
+        self.remember(Leg::Agent, Some(id.clone()), method, (Some(session), about));
+        self.send(Leg::Editor, line);
+    }
+
+    // ── the chain ──
+
+    /// A request was judged: the layers are combined. Prohibitions speak first.
+    pub(super) fn chain(&mut self, key: &RequestKey, finding: Result<Box<Finding>, String>) {
+        let Some(request) = self.docket.get(key).filter(|request| request.state == State::Open) else {
+            return;
+        };
+        if request.held.is_none() {
+            return;
+        }
+        let finding = match finding {
+            Ok(finding) => finding,
+            Err(reason) => {
+                return self.deny(key, Decider::System, &format!("it could not be judged: {reason}"));
+            }
+        };
+        let verdict = finding.verdict.clone();
+        let follows = request.held.as_ref().is_some_and(|held| held.wanted.by != WantedBy::Permission);
+        let covering = self.docket.covering(&request.session, &request.subject);
+        let covering = covering.filter(|by| follows && *by != key).cloned();
+        let grant = self.grant_for(request, &verdict);
+        if let Some(held) = self.docket.get_mut(key).and_then(|request| request.held.as_mut()) {
+            held.finding = Some(finding);
+        }
+        match (verdict.decision, covering, grant) {
+            (Decision::Deny, ..) => self.deny(key, decider(&verdict), &said(&verdict)),
+            (_, Some(by), _) => {
+                if let Some(subject) = self.docket.get(key).map(|request| request.subject.clone()) {
+                    self.docket.spend(&by, &subject);
+                }
+                self.allow(key, Decider::Covered { by }, None);
+            }
+            (Decision::Allow, None, _) if self.docket.asks_for_all => self.ask_person(key),
+            (Decision::Ask, None, Some(id)) => self.allow(key, Decider::Grant { id }, None),
+            (Decision::Allow, None, _) => self.allow(key, decider(&verdict), None),
+            (Decision::Ask, None, None) => self.ask_person(key),
+        }
+    }
+
+    /// Returns the standing permission that covers a request: never where a floor or a rule wants a person.
+    fn grant_for(&self, request: &Request, verdict: &Verdict) -> Option<String> {
+        if verdict.floor != Floor::None || wants_person(verdict) {
+            return None;
+        }
+        let session = self.sessions.get(&request.recorder)?;
+        let actor = (request.session != request.recorder).then_some(&request.session);
+        let grants = self.ledger.session(&session.key)?.standing().grants();
+        let fits = |grant: &&crate::ledger::Grant| {
+            grant.binding == request.binding && grant.subagent.as_ref() == actor
+        };
+        grants.iter().find(fits).map(|grant| grant.id.clone())
+    }
+
+    /// It may. Of a permission whose answers are not understood, the person decides all the same.
+    fn allow(&mut self, key: &RequestKey, by: Decider, option: Option<OptionShape>) {
+        let Some(held) = self.docket.get(key).and_then(|request| request.held.as_deref()) else { return };
+        let mut answer = None;
+        if held.wanted.by == WantedBy::Permission {
+            let Some(once) = self.options_of(held).once else { return self.ask_person(key) };
+            answer = Some(author::selected_permission(&held.id, &once));
+        }
+        self.allowed(key, (by, option), answer);
+    }
+
+    /// Records an allow, and looks once more at what it is about before it goes on.
+    pub(super) fn allowed(
+        &mut self,
+        key: &RequestKey,
+        (by, option): (Decider, Option<OptionShape>),
+        answer: Option<Bytes>,
+    ) {
+        self.decided(key, (Outcome::Allow, by, option), None);
+        let Some(request) = self.docket.get_mut(key) else { return };
+        request.state = State::Allowed;
+        if let Some(held) = request.held.as_mut() {
+            held.answer = answer;
+        }
+        let request = request.clone();
+        self.judge(&request, Wait::Confirming(key.clone()));
+    }
+
+    /// It may not.
+    pub(super) fn deny(&mut self, key: &RequestKey, by: Decider, reason: &str) {
+        self.decided(key, (Outcome::Deny, by, None), Some(reason));
+        let Some(mut request) = self.docket.close(key) else { return };
+        let Some(held) = request.held.take() else { return };
+        self.no_longer_asked(&held);
+        match self.options_of(&held).reject.filter(|_| held.wanted.by == WantedBy::Permission) {
+            Some(option) => {
+                let outcome = json!({ "outcome": "selected", "optionId": option });
+                let meta = json!({ "hunkgate": { "request": key.as_str(), "reason": reason } });
+                self.docket.answered(&held.id);
+                self.answered_permission(&request.session, &held.id);
+                let answer = author::response(&held.id, &json!({ "outcome": outcome, "_meta": meta }));
+                self.send(Leg::Agent, answer);
+            }
+            None => self.refuse_request(&held.id, Some(key), reason),
+        }
+        self.call_refused(&request);
+    }
+
+    fn call_refused(&mut self, request: &Request) {
+        if let (Some(call), Some(recorder)) = (&request.call, self.recorder_of(&request.session)) {
+            self.refused(&recorder, call);
+        }
+    }
+
+    fn decided(
+        &mut self,
+        key: &RequestKey,
+        (outcome, by, option): (Outcome, Decider, Option<OptionShape>),
+        reason: Option<&str>,
+    ) {
+        let waited_ms = self.waited(key);
+        let Some(request) = self.docket.get(key) else { return };
+        let decided = Approval::Decided {
+            request: key.clone(),
+            rev: request.rev,
+            outcome,
+            by,
+            option,
+            reason: reason.map(|reason| self.setup.redactor.redact(reason)),
+            waited_ms,
+            binding: request.binding.clone(),
+        };
+        let recorder = request.recorder.clone();
+        self.decision(&recorder, decided);
+    }
+
+    /// An allowed request was looked at once more: it goes on if it still stands on the same ground.
+    pub(super) fn confirmed(&mut self, key: &RequestKey, finding: Result<Box<Finding>, String>) {
+        let Some(request) = self.docket.get_mut(key).filter(|request| request.state == State::Allowed) else {
+            return;
+        };
+        let Some(held) = request.held.take() else { return };
+        let before = held.finding.as_ref().map(|finding| finding.stands.clone()).unwrap_or_default();
+        let found = match &finding {
+            Ok(finding) if finding.verdict.decision == Decision::Deny => vec![said(&finding.verdict)],
+            Ok(finding) => finding.stands.clone(),
+            Err(reason) => vec![reason.clone()],
+        };
+        if found != before {
+            let recorder = request.recorder.clone();
+            let text = |stands: &[String]| self.setup.redactor.digest(stands.join("\n").as_bytes());
+            let (expected, found) = (text(&before), text(&found));
+            let request = self.docket.close(key);
+            self.approval(&recorder, Approval::Voided { request: key.clone(), expected, found });
+            self.refuse_request(&held.id, Some(key), "changed since approval");
+            if let Some(request) = request {
+                self.call_refused(&request);
+            }
+            return;
+        }
+        let (session, call) = (request.session.clone(), request.call.clone());
+        self.goes_on(key, (session, call), *held);
+    }
+
+    /// Spends an allow.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only writes and terminals are looked at before they go on"
+    )]
+    fn goes_on(
+        &mut self,
+        key: &RequestKey,
+        (session, call): (SessionId, Option<crate::base::CallId>),
+        held: Parcel,
+    ) {
+        if let Some(answer) = held.answer {
+            self.docket.answered(&held.id);
+            self.answered_permission(&session, &held.id);
+            let recorder = self.recorder_of(&session).unwrap_or(session);
+            return self.park(
+                Leg::Agent,
+                &recorder,
+                answer,
+                Held::Allow { call, request: Some(key.clone()) },
+            );
+        }
+        match held.fact {
+            Fact::FsWrite { session, path, content } => {
+                self.fs_write(session, Some(held.id), (path, content), held.line);
+            }
+            Fact::TerminalCreate { session, .. } => self.terminal_create(session, Some(held.id), held.line),
+            _ => {
+                self.request_used(key);
+                let method = held.wanted.by.method();
+                self.remember(Leg::Agent, Some(held.id), method, (Some(session), About::Nothing));
+                self.send(Leg::Editor, held.line);
+            }
+        }
+    }
+
+    // ── what ends a request ──
+
+    /// Answers the agent that it may not.
+    pub(super) fn refuse_request(&mut self, id: &IdToken, key: Option<&RequestKey>, reason: &str) {
+        self.docket.answered(id);
+        let reason = self.setup.redactor.redact(reason);
+        let data = json!({ "request": key.map(RequestKey::as_str), "reason": reason.as_str() });
+        let message = format!("not allowed: {reason}");
+        self.send(Leg::Agent, author::error_answer(id, REFUSED, &message, &data));
+    }
+
+    pub(super) fn answered_permission(&mut self, session: &SessionId, id: &IdToken) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.turns.answered(id);
+        }
+    }
+
+    /// The turn of a session was cancelled: nothing of it is allowed any more, and what the agent waits for is answered.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else that is parked was allowed here")]
+    pub(super) fn cancel_undecided(&mut self, id: &SessionId, reason: &str) {
+        if !self.enforces() {
+            return;
+        }
+        let household = self.household(id);
+        for hold in household.iter().flat_map(|id| self.holds.of_session(Leg::Agent, id)).collect::<Vec<_>>()
+        {
+            let Some(parked) = self.holds.take(hold) else { continue };
+            match parked.what {
+                Held::Allow { request: Some(request), .. } => {
+                    let answered = match wire::head(&parked.line) {
+                        Head::Response { id, .. } => Some(author::cancelled_permission(&id.to_id())),
+                        Head::Request { .. } | Head::Notification { .. } | Head::Unreadable => None,
+                    };
+                    self.request_cancelled(&request, reason);
+                    if let Some(answer) = answered {
+                        self.send(Leg::Agent, answer);
+                    }
+                }
+                _ => self.holds.park(hold, parked),
+            }
+        }
+        for hold in household.iter().flat_map(|id| self.holds.of_session(Leg::Editor, id)).collect::<Vec<_>>()
+        {
+            self.cancel_parked(hold, reason);
+        }
+        let mine =
+            self.docket.which(|request| household.contains(&request.session) && request.held.is_some());
+        for key in mine {
+            self.cancel_held(&key, reason);
+        }
+    }
+
+    /// Cancels an allowed write or terminal that still waits for a look. Says whether it was one.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else that is parked was allowed here")]
+    fn cancel_parked(&mut self, hold: crate::base::AskId, reason: &str) -> bool {
+        let id = match self.holds.get_mut(hold).map(|parked| &parked.what) {
+            Some(Held::FsWrite { request, .. } | Held::Terminal { request }) => request.clone(),
+            _ => return false,
+        };
+        self.holds.take(hold);
+        if let Some(key) = self.docket.answered(&id) {
+            self.request_cancelled(&key, reason);
+        }
+        let null = serde_json::Value::Null;
+        self.send(Leg::Agent, author::error_answer(&id, CANCELLED, "cancelled", &null));
+        true
+    }
+
+    /// Cancels a request that has not gone on, and answers it.
+    fn cancel_held(&mut self, key: &RequestKey, reason: &str) {
+        let Some(request) = self.docket.get_mut(key) else { return };
+        let session = request.session.clone();
+        let Some(held) = request.held.take() else { return };
+        self.request_cancelled(key, reason);
+        self.no_longer_asked(&held);
+        self.docket.answered(&held.id);
+        self.answered_permission(&session, &held.id);
+        let answer = if held.wanted.by == WantedBy::Permission && reason != "withdrawn" {
+            author::cancelled_permission(&held.id)
+        } else {
+            author::error_answer(&held.id, CANCELLED, "cancelled", &serde_json::Value::Null)
+        };
+        self.send(Leg::Agent, answer);
+    }
+
+    /// Takes the question about a request back from the editor. Its answer, should one come, is late.
+    pub(super) fn no_longer_asked(&mut self, held: &Parcel) {
+        match &held.question {
+            Question::None => {}
+            Question::Forwarded => {
+                self.pending.end(Leg::Agent, &held.id);
+            }
+            Question::Ours(ours) => {
+                self.pending.withdraw(Leg::Editor, ours);
+                self.send(Leg::Editor, author::cancel_request(ours));
+            }
+        }
+    }
+
+    /// The agent takes a request back that has not gone on. Says whether the notification ends here.
+    pub(super) fn taken_back(&mut self, id: &IdToken, line: &Bytes) -> bool {
+        if let Some(hold) = self.holds.of_request(Leg::Editor, id)
+            && self.cancel_parked(hold, "withdrawn")
+        {
+            return true;
+        }
+        let Some(key) = self.docket.of_id(id).cloned() else { return false };
+        let Some(held) = self.docket.get(&key).and_then(|request| request.held.as_ref()) else {
+            return false;
+        };
+        if held.question == Question::Forwarded {
+            self.send(Leg::Editor, line.clone());
+        }
+        self.cancel_held(&key, "withdrawn");
+        true
+    }
+
+    /// An answer came to a question that is over: it changes nothing, and is recorded.
+    pub(super) fn late_answer(&mut self, from: Leg, id: &IdToken, line: &Bytes) {
+        if from != Leg::Editor || !self.enforces() {
+            return;
+        }
+        let text = String::from_utf8_lossy(line);
+        let cut: String = text.trim_end().chars().take(200).collect();
+        let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
+        if let [only] = sessions.as_slice() {
+            let rejected = Approval::AnswerRejected {
+                request: id.as_str().to_owned(),
+                why: "late".to_owned(),
+                answer: self.setup.redactor.redact(&cut),
+            };
+            self.approval(only, rejected);
+        }
+    }
+
+    /// Gives up every request that has not gone on: each is refused.
+    pub(super) fn unjudged(&mut self) -> Vec<(Leg, Bytes)> {
+        let keys = self.docket.which(|request| request.held.is_some());
+        let held = keys.iter().filter_map(|key| self.docket.close(key)?.held);
+        held.map(|held| (Leg::Agent, refusal(&held.id, "an internal error"))).collect()
+    }
+
+    /// A decision could not be written: it is not made.
+    pub(super) fn decision_unwritten(&mut self, approval: &Approval) {
+        let deny = self.setup.config.on_record_failure == OnRecordFailure::Deny;
+        let Approval::Decided { request, outcome: Outcome::Allow, .. } = approval else { return };
+        if !self.enforces() || !deny {
+            return;
+        }
+        let Some(known) = self.docket.get_mut(request).filter(|known| known.state == State::Allowed) else {
+            return;
+        };
+        if let Some(held) = known.held.take() {
+            let closed = self.docket.close(request);
+            self.no_longer_asked(&held);
+            self.refuse_request(&held.id, Some(request), "the decision could not be recorded");
+            if let Some(closed) = closed {
+                self.call_refused(&closed);
+            }
+        }
+    }
+}
+
+fn refusal(id: &IdToken, reason: &str) -> Bytes {
+    author::error_answer(id, REFUSED, &format!("not allowed: {reason}"), &serde_json::Value::Null)
+}
+
+/// Returns what the agent is answered in the place of an allow that does not go out.
+pub(super) fn withheld(line: &Bytes) -> Option<(Leg, Bytes)> {
+    let Head::Response { id, .. } = wire::head(line) else { return None };
+    Some((Leg::Agent, refusal(&id.to_id(), "an internal error")))
+}
+
+/// Returns who decided, when the rules did.
+fn decider(verdict: &Verdict) -> Decider {
+    let Some(first) = verdict.reasons.first() else { return Decider::System };
+    match first.layer {
+        Layer::Floor => Decider::Floor,
+        Layer::Rule => Decider::Rule { id: first.rule.clone().unwrap_or_default() },
+        Layer::Mode => Decider::Mode,
+        Layer::Classifier => Decider::Classifier,
+        Layer::Default => Decider::System,
+    }
+}
+
+fn said(verdict: &Verdict) -> String {
+    verdict.reasons.first().map(|reason| reason.says.clone()).unwrap_or_default()
+}
+
+/// Says whether a rule or a floor wants a person.
+pub(super) fn wants_person(verdict: &Verdict) -> bool {
+    verdict
+        .reasons
+        .iter()
+        .any(|reason| reason.wants == Decision::Ask && matches!(reason.layer, Layer::Rule | Layer::Floor))
+}
