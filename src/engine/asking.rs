@@ -15,7 +15,7 @@ use crate::engine::conversation::{About, Sharpness};
 use crate::engine::desk::ReplyTo;
 use crate::engine::hold::{EndStage, Held, TURN_END_MS};
 use crate::engine::{Durability, Engine};
-use crate::ledger::{Actor, Channel, Event, ItemShape, Log, Who};
+use crate::ledger::{Actor, Channel, Decision, Event, ItemShape, Log, ReviewState, Who};
 use crate::review::{
     self, Answer, Ask, Asked, Card, CardStyle, Cards, Chosen, Decide, FormInput, Selector, Switch,
 };
@@ -51,6 +51,8 @@ pub(super) struct Asking {
     chosen: Chosen,
     /// Whether the agent has begun a call since.
     stale: bool,
+    /// What was decided since, through whatever door.
+    decided: BTreeSet<HunkId>,
     /// `None` until the person has answered; then what is still to be done.
     todo: Option<VecDeque<Decide>>,
     done: Vec<ItemShape>,
@@ -72,6 +74,8 @@ pub(super) enum Undecided {
     Failed,
     /// A peer is gone, or the session closed.
     Gone,
+    /// Everything was decided through another door.
+    Elsewhere,
 }
 
 /// What a turn's end does.
@@ -216,6 +220,7 @@ impl Engine {
             page: 0,
             chosen: Chosen::default(),
             stale: false,
+            decided: BTreeSet::new(),
             todo: None,
             done: Vec::new(),
             problems: Vec::new(),
@@ -415,7 +420,8 @@ impl Engine {
             self.send(Leg::Editor, author::cancel_request(request));
         }
         for (call, card) in &asking.cards {
-            let title = format!("{}: undecided", card.path);
+            let what = if why == Undecided::Elsewhere { "decided elsewhere" } else { "undecided" };
+            let title = format!("{}: {what}", card.path);
             let over =
                 asking::card_over(self.dialect, &asking.session, (call, &title), (&card.absolute, &[]));
             self.send(Leg::Editor, over);
@@ -426,7 +432,11 @@ impl Engine {
                 Undecided::TimedOut => session.answers.unanswered(),
                 Undecided::Failed if form => session.answers.form_failed(),
                 Undecided::Failed => session.answers.failed(),
-                Undecided::Dismissed | Undecided::Cancelled | Undecided::Deferred | Undecided::Gone => {}
+                Undecided::Dismissed
+                | Undecided::Cancelled
+                | Undecided::Deferred
+                | Undecided::Gone
+                | Undecided::Elsewhere => {}
             }
         }
         self.say_undecided(&asking, why);
@@ -437,7 +447,7 @@ impl Engine {
         let again = self.sessions.get(&asking.session).is_none_or(|session| session.answers.can_be_asked());
         let minutes = self.setup.config.review.max_hold_s / 60;
         let because = match why {
-            Undecided::Gone => return,
+            Undecided::Gone | Undecided::Elsewhere => return,
             Undecided::Dismissed | Undecided::Cancelled | Undecided::Deferred => String::new(),
             Undecided::TimedOut => format!(" (no answer within {minutes} minutes)"),
             Undecided::Failed => " (this client could not answer)".to_owned(),
@@ -467,6 +477,24 @@ impl Engine {
                 self.release(hold, Sharpness::Hard);
             }
         }
+    }
+
+    /// Something was decided: a question about nothing that is still undecided ends.
+    pub(super) fn decided_beside(&mut self, id: &SessionId, items: &[Decision]) {
+        for asking in self.askings.values_mut().filter(|asking| asking.session == *id) {
+            for item in items {
+                match item.state {
+                    ReviewState::Unreviewed => asking.decided.remove(&item.hunk),
+                    ReviewState::Accepted | ReviewState::Rejected => asking.decided.insert(item.hunk.clone()),
+                };
+            }
+        }
+        let all = |asking: &Asking| {
+            let mut pieces = asking.cards.iter().flat_map(|(_, card)| &card.pieces);
+            pieces.all(|piece| asking.decided.contains(&piece.id))
+        };
+        let over = self.askings_where(|asking| asking.session == *id && asking.todo.is_none() && all(asking));
+        over.into_iter().for_each(|ask| self.end_asking(ask, Undecided::Elsewhere));
     }
 
     /// Ends every question: a peer is gone.

@@ -129,8 +129,10 @@ impl Engine {
             if let Some(known) = self.sessions.get_mut(&session) {
                 known.told.retain(|told| command.items.iter().all(|item| item.hunk != *told));
             }
+            let items = command.items.clone();
             self.record(Log::Session(key.clone()), Event::Decided(command), Durability::Synced);
             self.publish(&key, "decided");
+            self.decided_beside(&session, &items);
         }
         let answer = Answer::Decided(shape);
         if outcomes.is_empty() {
