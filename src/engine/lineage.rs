@@ -28,7 +28,10 @@ impl Engine {
         let starter = call.cloned().or_else(|| only_starter(above));
         let parent = (above.key.clone(), starter);
         self.sessions.open(session);
-        self.join_roots(&child, Some(parent));
+        self.join_roots(&child, Some(parent.clone()));
+        if let (Some(log), Some(member)) = (self.journal_of(&child), self.member(&child, Some(parent))) {
+            self.record(log, Event::SessionJoined(member), Durability::Written);
+        }
     }
 
     /// A message of a session that we do not know names the call that contains it: it works for the session of that call.
@@ -66,15 +69,18 @@ impl Engine {
 
     /// Tells everybody who looks at a session's roots who it is.
     pub(super) fn join_roots(&mut self, id: &SessionId, parent: Option<(SessionKey, Option<CallId>)>) {
-        let Some(session) = self.sessions.get(id) else { return };
-        let agent = self.agent_id();
-        let member = Member { key: session.key.clone(), session: session.id.clone(), agent, parent };
+        let Some(member) = self.member(id, parent) else { return };
         for root in self.roots_of(id) {
             let known = self.ledger.chain(&root).and_then(|chain| chain.members().get(&member.key));
             if known != Some(&member) {
                 self.record(Log::Root(root), Event::SessionJoined(member.clone()), Durability::Written);
             }
         }
+    }
+
+    fn member(&self, id: &SessionId, parent: Option<(SessionKey, Option<CallId>)>) -> Option<Member> {
+        let session = self.sessions.get(id)?;
+        Some(Member { key: session.key.clone(), session: session.id.clone(), agent: self.agent_id(), parent })
     }
 
     /// Returns the session, and the call where only one can have, that started the agent of this proxy: what the proxy

@@ -120,8 +120,13 @@ fn row(state: &StateDir, session: SessionOnDisk) -> SessionRowShape {
         unreviewed: None,
         live: session.live.is_some(),
         parent,
-        children: Vec::new(),
+        children: records.iter().filter_map(works_for_it).collect(),
     }
+}
+
+/// Returns the session that has no ledger of its own and works for the one whose ledger holds the record.
+fn works_for_it(record: &Record) -> Option<SessionId> {
+    if let Event::SessionJoined(member) = &record.event { Some(member.session.clone()) } else { None }
 }
 
 fn turn_started(record: &Record) -> Option<TurnNo> {
@@ -158,7 +163,7 @@ fn link_children(rows: &mut [SessionRowShape]) {
         .collect();
     for row in rows {
         let own = links.iter().filter(|(parent, _)| *parent == row.session_id);
-        row.children = own.map(|(_, child)| child.clone()).collect();
+        row.children.extend(own.map(|(_, child)| child.clone()));
     }
 }
 

@@ -73,7 +73,8 @@ pub enum Event {
         lost: bool,
     },
 
-    /// A session works on this root: for those who hold another session's ledger, who it is and what started it.
+    /// A session works on this root: for those who hold another session's ledger, who it is and what started it. Also in
+    /// the ledger of a session, of one that works for it and has no ledger of its own.
     SessionJoined(Member),
 
     // ── a session's ledger ──

@@ -186,8 +186,9 @@ impl SessionLedger {
             | Event::WindowClosed { .. }
             | Event::Claimed(_)
             | Event::ProxyJoined { .. }
-            | Event::ProxyLeft { .. }
-            | Event::SessionJoined(_) => self.odd += 1,
+            | Event::ProxyLeft { .. } => self.odd += 1,
+            // Who works for whom is asked of the chains; here it stands for lists of sessions.
+            Event::SessionJoined(_) => {}
         }
     }
 
