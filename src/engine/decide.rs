@@ -100,7 +100,10 @@ impl Engine {
         match self.waits.remove(&ask) {
             Some(Wait::Recovery { session, intent }) => self.recovered(&session, *intent, files),
             Some(Wait::Job(id)) => self.job_restored(id, files),
-            Some(Wait::Hold(_) | Wait::Roots(_) | Wait::Verdict(..) | Wait::Confirming(_)) | None => {}
+            Some(
+                Wait::Hold(_) | Wait::Roots(_) | Wait::Stir(_) | Wait::Verdict(..) | Wait::Confirming(_),
+            )
+            | None => {}
         }
     }
 

@@ -63,6 +63,13 @@ pub enum Input {
         foreign: Vec<Record>,
         /// The new link (already appended to the chain), or the gap (likewise).
         outcome: Result<Observation, Gap>,
+        /// How well the root is seen; `None` where it was not looked at.
+        sight: Option<Sight>,
+    },
+    /// Something happens beneath a root, after everything before was looked at. Told once until the next look.
+    Stirred {
+        /// The root.
+        root: RootId,
     },
     /// An ask was computed from a snapshot of the ledger.
     Computed {
@@ -112,6 +119,19 @@ pub enum Input {
     Woken,
     /// A signal of ours: hang-up, interrupt or terminate. The host has passed it on.
     Signal(&'static str),
+}
+
+/// How well a root is seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// `watch`, `hybrid` or `walk`.
+    pub observing: &'static str,
+    /// Why not by watching alone, for people; `None` where it is.
+    pub because: Option<String>,
+    /// Changes so far of which no watch had told, and which a verify walk found.
+    pub missed: u64,
+    /// What could not be followed or read at this look, for people.
+    pub remarks: Vec<String>,
 }
 
 /// One directory of a session, resolved.

@@ -22,12 +22,14 @@ mod lineage;
 mod mediated;
 mod question;
 mod roots;
+mod sight;
 mod status;
 mod step;
+mod stir;
 mod turn;
 mod unsure;
 
 pub use crate::base::Leg;
 pub use action::{Action, Durability, Level, Notice};
-pub use input::{Input, OpenedRoot};
+pub use input::{Input, OpenedRoot, Sight};
 pub use step::{Engine, Setup};

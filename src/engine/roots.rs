@@ -183,24 +183,24 @@ impl Engine {
         outcome: Result<Observation, Gap>,
     ) {
         let log = Log::Root(root.clone());
+        let mut moved = false;
         for record in foreign {
+            moved |= matches!(&record.event, Event::Observed(theirs) if !theirs.changes.is_empty());
             self.ledger.apply(&log, record);
         }
         let sharp = if outcome.is_ok() { Sharpness::Hard } else { Sharpness::Soft };
-        let moved = match outcome {
-            Ok(observation) if !self.is_fresh(root, &observation) => false,
+        match outcome {
+            Ok(observation) if !self.is_fresh(root, &observation) => {}
             Ok(observation) => {
-                let moved = !observation.changes.is_empty();
+                moved |= !observation.changes.is_empty();
                 self.ledger.apply(&log, &Record { at: observation.at, event: Event::Observed(observation) });
-                moved
             }
-            Err(gap) if self.last_gap(root) == Some(&gap) => false,
+            Err(gap) if self.last_gap(root) == Some(&gap) => {}
             Err(gap) => {
                 self.say(Level::Warn, format!("a look at a root failed: {}", gap.reason));
                 self.ledger.apply(&log, &Record { at: gap.at, event: Event::Gap(gap) });
-                false
             }
-        };
+        }
         let of_root: Vec<(SessionId, SessionKey)> = self
             .sessions
             .iter()
@@ -220,6 +220,7 @@ impl Engine {
         match self.waits.remove(&ask) {
             Some(Wait::Hold(hold)) => self.hold_served(hold, ask, sharp),
             Some(Wait::Job(job)) => self.job_served(job, ask, sharp),
+            Some(Wait::Stir(root)) => self.stirs.looked(&root, self.now),
             Some(
                 other @ (Wait::Roots(_) | Wait::Recovery { .. } | Wait::Verdict(..) | Wait::Confirming(_)),
             ) => {

@@ -27,10 +27,13 @@ impl Engine {
                 warnings.push(format!("not recorded: {reason}"));
             }
             for root in session.roots() {
+                let seen = self.sights.get(&root.root);
                 roots.push(RootShape {
                     root: String::from_utf8_lossy(&root.top).into_owned(),
                     kind: root.kind.to_owned(),
-                    observing: root.observing.to_owned(),
+                    observing: seen.map_or(root.observing, |seen| seen.sight.observing).to_owned(),
+                    because: seen.and_then(|seen| seen.sight.because.clone()),
+                    watch_missed: seen.map_or(0, |seen| seen.sight.missed),
                     degraded: self.ledger.degraded(&session.key, &root.root),
                 });
             }

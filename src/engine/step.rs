@@ -1,10 +1,12 @@
 //! The machine and its visible pipeline: an input, in one place, to the stage that knows what it means.
 
 use crate::acp::{ClientCapabilities, Dialect, Peer};
-use crate::base::{AskId, Leg, Minter, Patterns, ProxyId, SessionId, Tick, WindowId};
+use crate::base::{AskId, Leg, Minter, Patterns, ProxyId, RootId, SessionId, Tick, WindowId};
 use crate::config::Config;
 use crate::engine::desk::Job;
 use crate::engine::hold::Holds;
+use crate::engine::sight::Seen;
+use crate::engine::stir::Stirs;
 use crate::engine::unsure::Unsure;
 use crate::engine::{Action, Durability, Input, Level};
 use crate::ledger::{Event, Ledger, Log, Record, Redactor};
@@ -56,6 +58,8 @@ pub struct Engine {
     pub(super) sessions: Registry,
     pub(super) pending: Pending<super::conversation::About>,
     pub(super) holds: Holds,
+    pub(super) stirs: Stirs,
+    pub(super) sights: BTreeMap<RootId, Seen>,
     pub(super) waits: BTreeMap<AskId, Wait>,
     pub(super) jobs: BTreeMap<AskId, Job>,
     pub(super) askings: BTreeMap<AskId, super::asking::Asking>,
@@ -82,6 +86,8 @@ pub(super) enum Wait {
     Verdict(SessionId, crate::base::RequestKey),
     /// An allowed request, looked at once more before it goes on.
     Confirming(crate::base::RequestKey),
+    /// The next look at a root for what happens beneath it.
+    Stir(RootId),
     /// A revert that a dead process had begun.
     Recovery { session: crate::base::SessionKey, intent: Box<crate::ledger::RevertIntent> },
 }
@@ -101,6 +107,8 @@ impl Engine {
             sessions: Registry::default(),
             pending: Pending::new(&setup.seed),
             holds: Holds::default(),
+            stirs: Stirs::default(),
+            sights: BTreeMap::new(),
             waits: BTreeMap::new(),
             jobs: BTreeMap::new(),
             askings: BTreeMap::new(),
@@ -141,7 +149,11 @@ impl Engine {
             Input::RootsOpened { ask, roots, unrecorded, history, skips } => {
                 self.roots_opened(ask, roots, unrecorded, (&history, &skips));
             }
-            Input::Observed { ask, root, foreign, outcome } => self.observed(ask, &root, &foreign, outcome),
+            Input::Observed { ask, root, foreign, outcome, sight } => {
+                self.observed(ask, &root, &foreign, outcome);
+                self.sighted(&root, sight);
+            }
+            Input::Stirred { root } => self.stirred(root),
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),
@@ -152,13 +164,14 @@ impl Engine {
             Input::Signal(name) => self.say(Level::Info, format!("received {name}")),
         }
         self.expire();
+        self.look_at_stirs();
         self.fail_unstarted();
         actions.append(&mut self.out);
     }
 
     /// Returns when [`Input::Woken`] is due.
     pub fn deadline(&self) -> Option<Tick> {
-        self.holds.deadline()
+        self.holds.deadline().into_iter().chain(self.stirs.deadline()).min()
     }
 
     /// Returns the ledger: the fold of all that was recorded.

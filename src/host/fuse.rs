@@ -200,6 +200,7 @@ impl Rescue {
             Input::Adopt { .. }
             | Input::RootsOpened { .. }
             | Input::Observed { .. }
+            | Input::Stirred { .. }
             | Input::Computed { .. }
             | Input::Judged { .. }
             | Input::Prepared { .. }

@@ -66,7 +66,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
         },
         Action::Observe { ask, root, why, .. } => {
             let gap = Gap { at: WallNs::default(), reason: reason.to_owned(), why };
-            Input::Observed { ask, root, foreign: Vec::new(), outcome: Err(gap) }
+            Input::Observed { ask, root, foreign: Vec::new(), outcome: Err(gap), sight: None }
         }
         Action::Compute { ask, .. } => {
             let problem = Problem::new(ProblemKind::Degraded, format!("nothing is recorded: {reason}"));

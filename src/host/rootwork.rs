@@ -1,10 +1,10 @@
 //! The work on one root, in order: looks at it, and puts files back.
 
 use crate::base::{AskId, ProxyId, RepoPath, RootId, SessionKey, TreeId};
-use crate::engine::Input;
+use crate::engine::{Input, Sight};
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
-use crate::host::worker::{Worker, guarded};
+use crate::host::worker::{Spare, Worker, guarded};
 use crate::ledger::{FilePlan, Gap, RevertFile, RevertOutcome, RevertResult, Why};
 use crate::store::{Chain, RootStore, StoreBlobs};
 use std::collections::VecDeque;
@@ -52,7 +52,7 @@ pub(crate) enum Job {
 
 /// Starts whoever works on a root.
 pub(crate) fn start(
-    store: RootStore,
+    mut store: RootStore,
     observing: &'static str,
     (proxy, clock): (ProxyId, Clock),
     inbox: Inbox,
@@ -60,8 +60,12 @@ pub(crate) fn start(
     let (chain, blobs) = (store.chain(), store.blobs());
     let name = format!("root {}", store.root().id);
     let root = store.root().id.clone();
+    let (stirring, stirred) = (inbox.clone(), root.clone());
+    store.listen(move || {
+        stirring.put(Event::Came(Box::new(Input::Stirred { root: stirred.clone() })));
+    });
     let mut bench = Bench { store, root, proxy, clock, inbox };
-    let worker = Worker::start(&name, move |queue| bench.work(queue))?;
+    let worker = Worker::start_with_spare_time(&name, move |queue| bench.work(queue))?;
     Ok(OpenRoot { chain, blobs, worker, observing })
 }
 
@@ -74,7 +78,17 @@ struct Bench {
 }
 
 impl Bench {
-    fn work(&mut self, queue: &mut VecDeque<Job>) {
+    fn work(&mut self, queue: &mut VecDeque<Job>) -> Spare {
+        if queue.is_empty() {
+            let more = guarded(|| self.store.verify_some()).unwrap_or(false);
+            return if more { Spare::Busy } else { Spare::Idle };
+        }
+        self.take_job(queue);
+        // A verify walk may have begun.
+        Spare::Busy
+    }
+
+    fn take_job(&mut self, queue: &mut VecDeque<Job>) {
         match queue.pop_front() {
             Some(Job::Observe { ask, why, named }) => {
                 let mut asks = vec![ask];
@@ -121,12 +135,15 @@ impl Bench {
     fn observe(&mut self, asks: &[AskId], why: Why, named: &[RepoPath]) {
         let clock = self.clock;
         let looked = guarded(|| self.store.observe(why, named, &|| clock.now().wall, &self.proxy));
-        let (foreign, outcome) = match looked {
+        let (foreign, outcome, mut sight) = match looked {
             Ok(observed) => {
-                observed.remarks.iter().for_each(|remark| tracing::info!("{remark}"));
-                (observed.foreign, observed.outcome)
+                let remarks = observed.remarks;
+                remarks.iter().for_each(|remark| tracing::info!("{remark}"));
+                let crate::store::Sight { observing, because, missed } = observed.sight;
+                let sight = Sight { observing: observing.as_str(), because, missed, remarks };
+                (observed.foreign, observed.outcome, Some(sight))
             }
-            Err(reason) => (Vec::new(), Err(Gap { at: clock.now().wall, reason, why })),
+            Err(reason) => (Vec::new(), Err(Gap { at: clock.now().wall, reason, why }), None),
         };
         let mut foreign = Some(foreign);
         for &ask in asks {
@@ -135,6 +152,7 @@ impl Bench {
                 root: self.root.clone(),
                 foreign: foreign.take().unwrap_or_default(),
                 outcome: outcome.clone(),
+                sight: sight.take(),
             };
             self.inbox.put(Event::Came(Box::new(input)));
         }

@@ -4,11 +4,20 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 /// A thread that carries jobs out in the order in which they came. It ends when the last handle is dropped.
 #[derive(Debug)]
 pub(crate) struct Worker<J>(Sender<J>);
+
+/// Whether a worker has something to do when it has no job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spare {
+    /// It waits for a job.
+    Idle,
+    /// It is called again.
+    Busy,
+}
 
 impl<J: Debug + Send + 'static> Worker<J> {
     /// Starts a worker. `work` takes the next job, or several at once, from the front of the queue; a job that has to wait
@@ -17,15 +26,35 @@ impl<J: Debug + Send + 'static> Worker<J> {
         name: &str,
         mut work: impl FnMut(&mut VecDeque<J>) + Send + 'static,
     ) -> std::io::Result<Self> {
+        Self::start_with_spare_time(name, move |queue| {
+            work(queue);
+            Spare::Idle
+        })
+    }
+
+    /// Starts a worker that is also called, with an empty queue, while it has no job and says that there is something to
+    /// do besides.
+    pub(crate) fn start_with_spare_time(
+        name: &str,
+        mut work: impl FnMut(&mut VecDeque<J>) -> Spare + Send + 'static,
+    ) -> std::io::Result<Self> {
         let (sender, jobs): (Sender<J>, Receiver<J>) = channel();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            let mut queue = VecDeque::new();
-            while let Ok(job) = jobs.recv() {
-                queue.push_back(job);
-                while !queue.is_empty() {
-                    queue.extend(jobs.try_iter());
-                    work(&mut queue);
+            let (mut queue, mut spare) = (VecDeque::new(), Spare::Idle);
+            loop {
+                if queue.is_empty() && spare == Spare::Idle {
+                    let Ok(job) = jobs.recv() else { return };
+                    queue.push_back(job);
                 }
+                loop {
+                    match jobs.try_recv() {
+                        Ok(job) => queue.push_back(job),
+                        Err(TryRecvError::Empty) => break,
+                        Err(TryRecvError::Disconnected) if queue.is_empty() => return,
+                        Err(TryRecvError::Disconnected) => break,
+                    }
+                }
+                spare = work(&mut queue);
             }
         })?;
         Ok(Self(sender))
@@ -63,6 +92,22 @@ mod tests {
         (0..100).for_each(|job| worker.put(job).expect("alive"));
         drop(worker);
         assert_eq!(doing.iter().collect::<Vec<_>>(), (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn spare_time_ends_with_the_next_job_and_with_the_worker() {
+        let (done, doing) = channel();
+        let worker = Worker::start_with_spare_time("test", move |queue: &mut VecDeque<u32>| {
+            let told = queue.pop_front();
+            done.send(told).map_or(Spare::Idle, |()| Spare::Busy)
+        });
+        let worker = worker.expect("a thread");
+        worker.put(1).expect("alive");
+        assert_eq!(doing.iter().take(3).collect::<Vec<_>>(), [Some(1), None, None]);
+        worker.put(2).expect("alive");
+        assert!(doing.iter().any(|told| told == Some(2)));
+        drop(worker);
+        assert!(doing.iter().all(|told| told.is_none()), "the channel closes with the thread");
     }
 
     #[test]

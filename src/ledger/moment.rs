@@ -22,7 +22,13 @@ pub(super) struct Moment {
 impl Moment {
     /// Dates a change that `observation` saw, `previous` being the look before it.
     pub(super) fn of(previous: Option<&Observation>, observation: &Observation, change: &Change) -> Self {
-        let floor = previous.map_or(WallNs(i64::MIN), |previous| previous.began);
+        let before = previous.map_or(WallNs(i64::MIN), |previous| previous.began);
+        let floor = match observation.still {
+            // An earlier look may have missed it.
+            _ if change.flags.untold => WallNs(i64::MIN),
+            Some(still) => still.max(before),
+            None => before,
+        };
         let read_at = change.read_at.min(observation.at).max(floor);
         let tick_before = WallNs(floor.0.saturating_sub(TICK_NS));
         let plausible = |at: WallNs| at.0 > 0 && at >= tick_before && at.0 <= read_at.0 + TICK_NS;
@@ -83,5 +89,30 @@ mod tests {
         assert_eq!(moment(1500, 9000, true), [1000, 1000, 2001], "a clock step");
         assert_eq!(moment(0, 0, true), [1000, 1000, 2001], "no time evidence");
         assert_eq!(moment(1500, 1500, false), [1000, 1000, 1510], "a deletion has the directory's times");
+    }
+
+    #[test]
+    fn a_look_that_appended_nothing_narrows_the_step_after_it() {
+        let look = |no, at: i64| {
+            let (began, at) = (WallNs(at * MS), WallNs((at + 1) * MS));
+            let by = ProxyId::new("p");
+            Observation::new(ObservationNo(no), began, at, by, Why::Activity, TreeId([0; 20]), None, vec![])
+        };
+        let change = Change {
+            path: RepoPath::new("a").unwrap(),
+            before: None,
+            after: None,
+            read_at: WallNs(2001 * MS),
+            mtime: WallNs(0),
+            ctime: WallNs(0),
+            flags: Flags::default(),
+        };
+        let (first, mut second) = (look(0, 1000), look(1, 2000));
+        let floor = |second: &Observation| Moment::of(Some(&first), second, &change).floor;
+        assert_eq!(floor(&second), first.began);
+        second.still = Some(WallNs(1700 * MS));
+        assert_eq!(floor(&second), WallNs(1700 * MS));
+        second.still = Some(WallNs(900 * MS));
+        assert_eq!(floor(&second), first.began, "another process made a link since");
     }
 }

@@ -26,6 +26,10 @@ pub struct Observation {
     /// Directories that did not stand there at the previous observation, parents first: what a removal may take along.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made: Vec<RepoPath>,
+    /// When the latest look before this one began at which everything was still as the previous link has it, when there
+    /// was such a look: it appended nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub still: Option<WallNs>,
 }
 
 impl Observation {
@@ -41,7 +45,7 @@ impl Observation {
         head: Option<String>,
         changes: Vec<Change>,
     ) -> Self {
-        Self { no, began, at, by, why, tree, head, changes, made: Vec::new() }
+        Self { no, began, at, by, why, tree, head, changes, made: Vec::new(), still: None }
     }
 }
 
@@ -163,6 +167,8 @@ pub struct Flags {
     pub ignored: bool,
     /// Its base was read only after the prompt had been forwarded (rulings.md 2).
     pub base_unknown: bool,
+    /// No watch told of it: a walk found it, and it may have changed before looks that did not see it.
+    pub untold: bool,
 }
 
 impl Flags {

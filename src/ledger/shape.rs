@@ -348,6 +348,10 @@ pub struct RootShape {
     pub kind: String,
     /// `watch`, `hybrid`, `walk`, or `none` where it is refused.
     pub observing: String,
+    /// Why it is not watched, or not as a whole; null where it is.
+    pub because: Option<String>,
+    /// Changes so far of which no watch had told, and which a verify walk found.
+    pub watch_missed: u64,
     /// Why it cannot be trusted; null when it can.
     pub degraded: Option<String>,
 }

@@ -193,6 +193,8 @@ impl Desk<'_> {
             root: self.ledger.root_path(root),
             kind: kind(root).to_owned(),
             observing: String::new(),
+            because: None,
+            watch_missed: 0,
             degraded: self.ledger.degraded(self.session, root),
         };
         self.known.roots().iter().map(shape).collect()

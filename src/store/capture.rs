@@ -1,25 +1,27 @@
 //! Observing a root: worktree → tree, and what changed since the last link of its chain.
 
-use crate::base::{BlobId, ObservationNo, ProxyId, RepoPath, SessionKey, TreeId, WallNs};
+use crate::base::{BlobId, ProxyId, RepoPath, SessionKey, TreeId, WallNs};
 use crate::ledger::{
     Change, Content, Event, FileState, Gap, Observation, Record, RootHeader, RootKind, Skip, Why,
 };
 use crate::store::contents::StoreBlobs;
 use crate::store::ignores::{Ignores, outside_rules};
+use crate::store::link::{Last, Since};
 use crate::store::objects::{Objects, UserRepository};
 use crate::store::read::{Read, Reading, placeholder};
 use crate::store::state::{open_private, secret_in};
 use crate::store::table::Table;
 use crate::store::take::Seen;
 use crate::store::tracked::Tracked;
-use crate::store::verify::{Circumstances, Verifier};
+use crate::store::verify::Verifier;
 use crate::store::walk::{Found, Job, Orders, open_top, touch, walk};
-use crate::store::watch::{Activity, Watcher, fair_share, is_shared_with_others};
+use crate::store::watch::{Activity, Listener, Watcher, fair_share, is_shared_with_others};
 use crate::store::{Chain, Durability, Root, Settings, StateDir, StoreError};
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsFd as _, BorrowedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One tracked root: its chain, its objects, and what it looked like last.
 #[derive(Debug)]
@@ -34,16 +36,22 @@ pub struct RootStore {
     outside_rules: Ignores,
     secret: [u8; 32],
     pub(crate) table: Table,
-    watcher: Option<Watcher>,
+    pub(crate) watcher: Option<Watcher>,
+    listener: Option<Listener>,
+    /// Why there is no watcher.
+    blind: Option<String>,
+    /// Locked while the root is looked at.
+    pub(crate) turn: Arc<std::fs::File>,
     /// The next look walks everything, whatever the watcher says.
     pub(crate) must_walk: bool,
     /// Paths to be looked at again, whatever the watcher says.
-    again: BTreeSet<RepoPath>,
-    verifier: Verifier,
+    pub(crate) again: BTreeSet<RepoPath>,
+    pub(crate) verifier: Verifier,
     state: (u64, u64),
     /// Device and inode of the directory that the chain's links are of, where the chain says.
     stood: Option<(u64, u64)>,
     pub(crate) last: Option<Last>,
+    pub(crate) since: Since,
     /// Whether this process has looked yet.
     pub(crate) looked: bool,
     /// Paths that calls named.
@@ -52,14 +60,6 @@ pub struct RootStore {
     pub(crate) made: BTreeSet<RepoPath>,
     #[cfg(test)]
     pub(crate) between: Option<crate::store::restore::Between>,
-}
-
-/// The last link of the chain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Last {
-    no: ObservationNo,
-    pub(crate) began: WallNs,
-    tree: TreeId,
 }
 
 /// What opening a root found.
@@ -78,9 +78,10 @@ pub struct OpenReport {
 }
 
 /// How a root is observed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Observing {
     /// Every directory is watched.
+    #[default]
     Watch,
     /// Some directories are watched, the others are walked.
     Hybrid,
@@ -104,18 +105,32 @@ impl Observing {
 pub struct Observed {
     /// Chain records that this engine has not seen: of other processes, and on behalf of dead ones; in order.
     pub foreign: Vec<Record>,
-    /// The new link, or the gap; already appended to the chain.
+    /// The new link, or the gap; already appended to the chain. Where everything is as the last link has it, that one
+    /// again: its number and tree, and no changes.
     pub outcome: Result<Observation, Gap>,
     /// What could not be followed or read, for people.
     pub remarks: Vec<String>,
+    /// How well the root is seen.
+    pub sight: Sight,
+}
+
+/// How well a root is seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// How it is observed.
+    pub observing: Observing,
+    /// Why not by watching alone, for people; `None` where it is.
+    pub because: Option<String>,
+    /// Changes so far of which no watch had told, and which a verify walk found.
+    pub missed: u64,
 }
 
 /// Why and for whom a root is looked at.
-struct Errand<'a> {
-    why: Why,
-    clock: &'a dyn Fn() -> WallNs,
-    proxy: &'a ProxyId,
-    began: WallNs,
+pub(crate) struct Errand<'a> {
+    pub(crate) why: Why,
+    pub(crate) clock: &'a dyn Fn() -> WallNs,
+    pub(crate) proxy: &'a ProxyId,
+    pub(crate) began: WallNs,
 }
 
 impl RootStore {
@@ -135,7 +150,9 @@ impl RootStore {
             secret: secret_in(&dir)?,
             settings: settings.clone(),
             table: Table::empty(),
-            watcher: watcher_for(&root.top, settings),
+            watcher: None,
+            listener: None,
+            blind: None,
             must_walk: false,
             again: BTreeSet::new(),
             verifier: Verifier::default(),
@@ -144,6 +161,8 @@ impl RootStore {
             stood: history.records.iter().rev().find_map(|record| identity_in(&record.event)),
             looked: false,
             last: None,
+            since: Since::default(),
+            turn: Arc::new(open_private(&dir.join("observe.lock"))?),
             named: BTreeSet::new(),
             made: BTreeSet::new(),
             #[cfg(test)]
@@ -154,6 +173,7 @@ impl RootStore {
             user,
             root,
         };
+        store.start_watching();
         for record in &history.records {
             store.remember(record);
         }
@@ -190,16 +210,37 @@ impl RootStore {
         }
     }
 
-    /// Tells `listener` (from another thread) when something happens beneath the root after it was looked at.
-    pub fn listen(&self, listener: Box<dyn Fn() + Send>) {
-        if let Some(watcher) = &self.watcher {
-            watcher.listen(listener);
+    /// Says how well the root is seen.
+    pub fn sight(&self) -> Sight {
+        let observing = self.observing();
+        let because = match observing {
+            Observing::Watch => None,
+            Observing::Hybrid => {
+                let (without, all) = (self.table.unwatched().len(), self.table.directories());
+                Some(format!("{without} of {all} directories cannot be watched and are walked each time"))
+            }
+            Observing::Walk => Some(self.blind.clone().unwrap_or_default()),
+        };
+        Sight { observing, because, missed: self.verifier.missed() }
+    }
+
+    /// Calls `listener` (on another thread) when something happens beneath the root after it was looked at: once until
+    /// the next look.
+    pub fn listen(&mut self, listener: impl Fn() + Send + Sync + 'static) {
+        self.listener = Some(Listener::new(listener));
+        self.tell_listener();
+    }
+
+    pub(crate) fn call_listener(&self) {
+        if let Some(listener) = &self.listener {
+            listener.call();
         }
     }
 
-    /// Counts the changes that the watcher had not told of and a verify walk found.
-    pub fn watch_missed(&self) -> u64 {
-        self.verifier.missed()
+    fn tell_listener(&self) {
+        if let (Some(watcher), Some(listener)) = (&self.watcher, &self.listener) {
+            watcher.listen(listener.clone());
+        }
     }
 
     /// Returns the chain: records that are no observations are appended through it, without waiting for a walk.
@@ -228,125 +269,51 @@ impl RootStore {
         clock: &dyn Fn() -> WallNs,
         proxy: &ProxyId,
     ) -> Observed {
-        let errand = Errand { why, clock, proxy, began: clock() };
+        let began = clock();
+        if named.is_empty()
+            && let Some(unchanged) = self.unchanged(why, proxy, began)
+        {
+            return unchanged;
+        }
+        let errand = Errand { why, clock, proxy, began };
         let mut brought = Brought::default();
         self.named.extend(named.iter().cloned());
         self.again.extend(named.iter().cloned());
         let outcome = self.look(&errand, &mut brought).map_err(|error| {
             let gap = Gap { at: errand.began, reason: error.to_string(), why };
             let record = Record { at: clock(), event: Event::Gap(gap.clone()) };
+            self.since.gap = true;
             // The gap is reported even where it cannot be written: the disk may be what failed.
             drop(self.chain.append(&[record], Durability::Written));
             gap
         });
-        Observed { foreign: brought.foreign, outcome, remarks: brought.remarks }
+        Observed { foreign: brought.foreign, outcome, remarks: brought.remarks, sight: self.sight() }
     }
 
     fn look(&mut self, errand: &Errand<'_>, brought: &mut Brought) -> Result<Observation, StoreError> {
         let _lock = self.lock()?;
-        self.take_foreign(brought)?;
-        self.objects.catch_up()?;
+        self.catch_up(brought)?;
         self.ready_table(errand.why)?;
         let first = self.last.is_none();
         let mut changes = BTreeMap::new();
         let walked = self.walk_and_read(errand, &mut changes, brought);
-        let made = match walked.and_then(|made| self.objects.flush().map(|()| made)) {
-            Ok(made) => made,
-            Err(error) => {
-                self.take_back(&changes);
-                return Err(error);
-            }
-        };
-        let made = if self.looked { made } else { Vec::new() };
-        let listed =
-            if first { doubtful(&changes, errand.began) } else { changes.values().cloned().collect() };
-        match self.link(errand, listed, made, brought) {
-            Ok(observation) => Ok(observation),
-            Err(error) => {
-                self.take_back(&changes);
-                Err(error)
-            }
-        }
-    }
-
-    /// Computes the tree and appends the new link.
-    fn link(
-        &mut self,
-        errand: &Errand<'_>,
-        changes: Vec<Change>,
-        made: Vec<RepoPath>,
-        brought: &mut Brought,
-    ) -> Result<Observation, StoreError> {
-        let tree = self.table.write_trees(&mut self.objects);
-        self.objects.flush()?;
-        if matches!(errand.why, Why::TurnEnd | Why::Base | Why::Rebase) {
-            self.objects.sync()?;
-        }
-        let no = self.last.map_or(ObservationNo(0), |last| last.no.next());
-        let head = self.user.as_ref().and_then(UserRepository::head);
-        let at = (errand.clock)();
-        let by = errand.proxy.clone();
-        let mut observation = Observation::new(no, errand.began, at, by, errand.why, tree, head, changes);
-        observation.made = made;
-        let mut records = vec![Record { at, event: Event::Observed(observation.clone()) }];
-        if no == ObservationNo(0) {
-            records.insert(0, Record { at, event: Event::RootOpened(self.root.header()) });
-        }
-        self.chain.append(&records, Durability::Written)?;
-        if no == ObservationNo(0) {
-            brought.foreign.push(records.swap_remove(0));
-        }
-        let (foreign, _) = self.chain.take_foreign()?;
-        brought.foreign.extend(foreign);
-        for record in &records {
-            self.remember(record);
-        }
-        self.last = Some(Last { no, began: errand.began, tree });
-        self.made.extend(observation.made.iter().cloned());
-        self.looked = true;
-        self.verifier.count(&observation.changes);
-        if errand.why == Why::TurnEnd {
-            self.verify_in_background();
-        }
-        Ok(observation)
-    }
-
-    /// Holds other lookers off. Appends to the chain do not wait for this.
-    pub(crate) fn lock(&self) -> Result<std::fs::File, StoreError> {
-        let path = self.dir.join("observe.lock");
-        let file = open_private(&path)?;
-        file.lock().map_err(|error| StoreError::io("lock", &path, error))?;
-        Ok(file)
-    }
-
-    /// Reads what other processes appended, and lets the table follow it.
-    fn take_foreign(&mut self, brought: &mut Brought) -> Result<(), StoreError> {
-        let (foreign, skips) = self.chain.take_foreign_and_reap()?;
-        for record in &foreign {
-            self.remember(record);
-            if let Event::Observed(observation) = &record.event
-                && self.looked
-            {
-                for change in &observation.changes {
-                    let after = change.after.map(|state| (state.mode, in_tree(&state)));
-                    self.table.set(&change.path, after);
-                    self.again.insert(change.path.clone());
+        let linked = walked.and_then(|made| {
+            let made = if self.looked { made } else { Vec::new() };
+            let listed =
+                if first { doubtful(&changes, errand.began) } else { changes.values().cloned().collect() };
+            self.link(errand, listed, made, brought)
+        });
+        match &linked {
+            Ok(observation) => {
+                self.looked = true;
+                self.verifier.count(&observation.changes);
+                if errand.why == Why::TurnEnd {
+                    self.begin_verifying();
                 }
             }
+            Err(_) => self.take_back(&changes),
         }
-        brought
-            .remarks
-            .extend(skips.into_iter().map(|skip| format!("chain line {}: {}", skip.line, skip.reason)));
-        brought.foreign.extend(foreign);
-        Ok(())
-    }
-
-    /// Notes what a chain record says of the last link.
-    fn remember(&mut self, record: &Record) {
-        if let Event::Observed(observation) = &record.event {
-            self.last = Some(Last { no: observation.no, began: observation.began, tree: observation.tree });
-            self.made.extend(observation.made.iter().cloned());
-        }
+        linked
     }
 
     /// Makes the table stand for the last link of the chain. The user's index is read along.
@@ -355,7 +322,7 @@ impl RootStore {
             return Ok(());
         }
         self.objects.link_packs()?;
-        let Some(last) = self.last else { return Ok(()) };
+        let Some(last) = &self.last else { return Ok(()) };
         match Table::from_tree(&self.objects, last.tree) {
             Some(table) => self.table = table,
             None if why == Why::Rebase => self.table = Table::empty(),
@@ -373,11 +340,11 @@ impl RootStore {
         changes: &mut BTreeMap<RepoPath, Change>,
         brought: &mut Brought,
     ) -> Result<Vec<RepoPath>, StoreError> {
-        let top = open_top(&self.root.top)?;
+        let top = self.open_itself()?;
         self.check_identity(top.as_fd(), errand, brought)?;
         let now = wall_now();
         let suspects = self.verifier.take_suspects();
-        let Found { jobs, gone, made, remarks } = self.find(now, &suspects)?;
+        let Found { jobs, gone, made, remarks } = self.find(&top, now, &suspects)?;
         brought.remarks.extend(remarks);
         let read_at = (errand.clock)();
         for gone in gone {
@@ -395,7 +362,7 @@ impl RootStore {
                 self.take_in(&seen, read, changes, brought);
             }
             if self.objects.staged() > FLUSH_ABOVE {
-                self.objects.flush()?;
+                self.since.unsynced |= self.objects.flush()?;
             }
         }
         Ok(made)
@@ -431,10 +398,10 @@ impl RootStore {
     }
 
     /// Finds what must be read: what was touched, or everything.
-    fn find(&mut self, now: i64, suspects: &BTreeSet<RepoPath>) -> Result<Found, StoreError> {
+    fn find(&mut self, fd: &OwnedFd, now: i64, suspects: &BTreeSet<RepoPath>) -> Result<Found, StoreError> {
         let activity = self.watcher.as_ref().map(Watcher::take);
-        let mut paths = std::mem::take(&mut self.again);
-        paths.extend(suspects.iter().cloned());
+        let paths = std::mem::take(&mut self.again);
+        let overflow = activity.as_ref().is_some_and(|activity| activity.overflow);
         let quick = activity.filter(|activity| self.looked && !self.must_walk && !activity.overflow);
         if quick.is_none() {
             if self.tracked.refresh(self.user.as_ref()) {
@@ -451,66 +418,60 @@ impl RootStore {
             watch_up_to: self.settings.watch_up_to.min(fair_share()),
             state: self.state,
         };
-        let top = &self.root.top;
         let found = match &quick {
-            Some(activity) => touch(&mut self.table, top, &orders, activity, &paths),
-            None => walk(&mut self.table, top, &orders).and_then(|mut found| {
-                let also = touch(&mut self.table, top, &orders, &Activity::default(), &paths)?;
-                found.add(also);
+            Some(activity) => {
+                let mut found = touch(&mut self.table, fd, &orders, activity, &paths);
+                let more = touch(&mut self.table, fd, &orders, &Activity::default(), suspects);
+                found.add_untold(more, |path| self.is_told_of(path));
                 Ok(found)
+            }
+            None => walk(&mut self.table, (&self.root.top, fd), &orders).map(|mut found| {
+                found.add(touch(&mut self.table, fd, &orders, &Activity::default(), &paths));
+                found
             }),
         };
         self.must_walk = found.is_err();
-        let found = found?;
+        let mut found = found?;
+        if overflow {
+            found.remarks.push("events were lost, and everything was walked".to_owned());
+        }
         // What a call named and is not there yet may come into a directory that is not watched.
-        let absent =
-            paths.into_iter().filter(|path| self.named.contains(path) && self.table.file(path).is_none());
-        self.again.extend(absent);
+        let untold = |path: &RepoPath| {
+            self.named.contains(path) && self.table.file(path).is_none() && !self.table.tells_of(path)
+        };
+        self.again.extend(paths.into_iter().filter(untold));
         if let Some(watcher) = &self.watcher {
             self.table.take_released().into_iter().for_each(|watch| watcher.forget(watch));
         }
         Ok(found)
     }
 
-    /// Starts a verify walk in the background, unless one has just been.
-    fn verify_in_background(&mut self) {
-        if self.watcher.is_some() {
-            if self.tracked.refresh(self.user.as_ref()) {
-                self.table.forget_listings();
-            }
-            let circumstances = Circumstances {
-                top: self.root.top.clone(),
-                rules: self.outside_rules.clone(),
-                tracked: self.tracked.clone(),
-                named: self.named.clone(),
-                state: self.state,
-            };
-            self.verifier.start(&self.table, circumstances);
+    /// Opens the top. Refuses to take another directory for this root.
+    pub(crate) fn open_itself(&self) -> Result<OwnedFd, StoreError> {
+        let top = open_top(&self.root.top)?;
+        let stat = rustix::fs::fstat(&top)
+            .map_err(|error| StoreError::io("look at", &self.root.top, std::io::Error::from(error)))?;
+        if (stat.st_dev, stat.st_ino) == self.root.dev_ino {
+            return Ok(top);
         }
+        Err(StoreError::said("observe", &self.root.top, "another directory stands there now"))
     }
 
-    /// Refuses to take another directory for this root, unless a person says that it is right.
+    /// Refuses to go on with another directory than the chain's, unless a person says that it is right.
     fn check_identity(
         &mut self,
         top: BorrowedFd<'_>,
         errand: &Errand<'_>,
         brought: &mut Brought,
     ) -> Result<(), StoreError> {
-        let refuse = |why: &str| Err(StoreError::said("observe", &self.root.top, why));
-        let meta = std::fs::metadata(&self.root.top);
-        let meta = meta.map_err(|error| StoreError::io("look at", &self.root.top, error))?;
-        if (meta.dev(), meta.ino()) != self.root.dev_ino {
-            return refuse("another directory stands there now");
-        }
         // A boot may number the devices anew, and what others write to may number everything as it likes.
-        let same = self.stood.is_none_or(|(_, inode)| inode == meta.ino());
+        let same = self.stood.is_none_or(|(_, inode)| inode == self.root.dev_ino.1);
         if same || is_shared_with_others(top) {
             return Ok(());
         }
         if errand.why != Why::Rebase {
-            return refuse(
-                "another directory stands there than at the last look; `hunkgate rebase` takes it as it is",
-            );
+            let why = "another directory stands there than at the last look; `hunkgate rebase` takes it as it is";
+            return Err(StoreError::said("observe", &self.root.top, why));
         }
         let record = Record { at: (errand.clock)(), event: Event::RootOpened(self.root.header()) };
         self.chain.append(std::slice::from_ref(&record), Durability::Written)?;
@@ -538,8 +499,26 @@ impl RootStore {
             self.table.forget_keys();
         } else {
             self.table = Table::empty();
-            self.watcher = watcher_for(&self.root.top, &self.settings);
+            self.start_watching();
         }
+    }
+
+    /// Starts watching, where events can be trusted and watching is wanted.
+    fn start_watching(&mut self) {
+        self.watcher = None;
+        let started = match open_top(&self.root.top) {
+            Ok(_) if self.settings.watch_up_to == 0 => Err("watching is switched off".to_owned()),
+            Ok(top) if is_shared_with_others(&top) => {
+                Err("its file system tells nothing of what others write to it".to_owned())
+            }
+            Ok(_) => Watcher::start().map_err(|error| format!("it cannot be watched: {error}")),
+            Err(error) => Err(error.to_string()),
+        };
+        match started {
+            Ok(watcher) => (self.watcher, self.blind) = (Some(watcher), None),
+            Err(why) => self.blind = Some(why),
+        }
+        self.tell_listener();
     }
 }
 
@@ -550,7 +529,7 @@ fn identity_in(event: &Event) -> Option<(u64, u64)> {
 /// What a look brings besides its outcome.
 #[derive(Default)]
 pub(crate) struct Brought {
-    foreign: Vec<Record>,
+    pub(crate) foreign: Vec<Record>,
     pub(crate) remarks: Vec<String>,
 }
 
@@ -599,14 +578,6 @@ fn borrowed_from(user: Option<&UserRepository>) -> Option<PathBuf> {
     user.map(|user| user.common_dir().join("objects"))
 }
 
-/// Starts watching, where events can be trusted and watching is wanted.
-fn watcher_for(top: &Path, settings: &Settings) -> Option<Watcher> {
-    if settings.watch_up_to == 0 || is_shared_with_others(open_top(top).ok()?) {
-        return None;
-    }
-    Watcher::start().ok()
-}
-
 /// Reads the clock that file times are made of.
 pub(crate) fn wall_now() -> i64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
@@ -617,6 +588,8 @@ pub(crate) fn wall_now() -> i64 {
 mod cuts;
 #[cfg(test)]
 mod fuzz;
+#[cfg(test)]
+mod still;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -77,6 +77,20 @@ impl Chain {
         self.locked(|shared, inner| inner.append(shared, records, durability))
     }
 
+    /// Appends records, and hands over what other processes appended before them.
+    pub(crate) fn append_and_take(&self, records: &[Record]) -> Result<Vec<Record>, StoreError> {
+        self.locked(|shared, inner| {
+            inner.append(shared, records, Durability::Written)?;
+            Ok(std::mem::take(&mut inner.foreign))
+        })
+    }
+
+    /// Says whether nobody else appended since this process last read or wrote, as far as the file's length tells.
+    pub(crate) fn is_as_left(&self) -> bool {
+        let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.foreign.is_empty() && inner.skips.is_empty() && inner.is_at_end(&self.shared)
+    }
+
     /// Reads what other processes appended since the last look, and hands it over once.
     pub fn take_foreign(&self) -> Result<(Vec<Record>, Vec<Skip>), StoreError> {
         self.locked(|shared, inner| {
@@ -119,8 +133,10 @@ impl Inner {
         records: &[Record],
         durability: Durability,
     ) -> Result<(), StoreError> {
-        self.read_foreign(shared)?;
-        self.close_torn_tail(shared)?;
+        if !self.is_at_end(shared) {
+            self.read_foreign(shared)?;
+            self.close_torn_tail(shared)?;
+        }
         self.journal.resume_at(self.end);
         records.iter().try_for_each(|record| self.presence.follow(&record.event))?;
         self.journal.append_all(records, durability)?;
@@ -142,9 +158,13 @@ impl Inner {
         Ok(records)
     }
 
+    /// Records only ever grow the file: an unchanged length is an unchanged chain.
+    fn is_at_end(&self, shared: &Shared) -> bool {
+        std::fs::metadata(&shared.path).is_ok_and(|meta| meta.len() == self.end.offset)
+    }
+
     fn read_foreign(&mut self, shared: &Shared) -> Result<(), StoreError> {
-        // Records only ever grow the file: an unchanged length is an unchanged chain.
-        if std::fs::metadata(&shared.path).is_ok_and(|meta| meta.len() == self.end.offset) {
+        if self.is_at_end(shared) {
             return Ok(());
         }
         let mut found = read_journal_from(&shared.path, &shared.log, self.end)?;

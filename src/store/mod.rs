@@ -23,6 +23,8 @@ mod contents;
 mod error;
 mod ignores;
 mod journal;
+mod link;
+mod listener;
 mod objects;
 #[cfg(test)]
 mod oracle;
@@ -44,7 +46,7 @@ mod walk;
 #[cfg_attr(not(target_os = "linux"), path = "unwatched.rs")]
 mod watch;
 
-pub use capture::{Observed, Observing, OpenReport, RootStore};
+pub use capture::{Observed, Observing, OpenReport, RootStore, Sight};
 pub use chain::Chain;
 pub use contents::StoreBlobs;
 pub use error::{Cause, StoreError};

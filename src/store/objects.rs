@@ -8,6 +8,7 @@ use crate::store::segment::{Kind, Segment};
 use crate::store::state::{make_private_dir, open_private};
 use git2::{ConfigLevel, ObjectType, Odb, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
 use pack::{Packer, Packing};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -121,6 +122,11 @@ impl UserRepository {
         self.repository.commondir()
     }
 
+    /// Returns the git directory of this work tree.
+    pub(crate) fn git_dir(&self) -> &Path {
+        self.repository.path()
+    }
+
     /// Returns the index file.
     pub(crate) fn index_path(&self) -> PathBuf {
         self.repository.path().join("index")
@@ -199,6 +205,8 @@ pub(crate) struct Objects {
     /// Segments of earlier generations that are not packed yet.
     sealed: Vec<Segment>,
     packer: Packer,
+    /// Bytes of the packs that only we hold, while that is known.
+    packed: Cell<Option<u64>>,
 }
 
 impl std::fmt::Debug for Objects {
@@ -221,7 +229,16 @@ impl Objects {
         let lender = borrowed.as_deref().and_then(lender);
         let sealed = sealed_segments(root_dir).into_iter().map(Segment::open).collect::<Result<_, _>>()?;
         let dir = root_dir.to_owned();
-        Ok(Self { dir, own, borrowed, lender, segment, sealed, packer: Packer::default() })
+        Ok(Self {
+            dir,
+            own,
+            borrowed,
+            lender,
+            segment,
+            sealed,
+            packer: Packer::default(),
+            packed: Cell::new(None),
+        })
     }
 
     /// Returns the bare repository.
@@ -312,8 +329,8 @@ impl Objects {
         self.segment.staged()
     }
 
-    /// Writes what is staged. The caller holds the root's observe lock.
-    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+    /// Writes what is staged, and says whether that was anything. The caller holds the root's observe lock.
+    pub(crate) fn flush(&mut self) -> Result<bool, StoreError> {
         self.segment.flush()
     }
 
@@ -352,6 +369,7 @@ impl Objects {
     }
 
     fn refresh(&self) {
+        self.packed.set(None);
         if let Ok(odb) = self.own.odb() {
             drop(odb.refresh());
         }
@@ -375,9 +393,13 @@ impl Objects {
 
     /// Returns how many bytes the store takes; packs that the user's repository holds too cost nothing.
     pub(crate) fn bytes_on_disk(&self) -> u64 {
-        let packs = std::fs::read_dir(self.git_dir().join("objects/pack")).into_iter().flatten().flatten();
-        let own = packs.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.nlink() == 1);
-        let packed: u64 = own.map(|meta| meta.len()).sum();
+        let packed = self.packed.get().unwrap_or_else(|| {
+            let dir = self.git_dir().join("objects/pack");
+            let packs = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            let own = packs.filter_map(|entry| entry.metadata().ok()).filter(|meta| meta.nlink() == 1);
+            own.map(|meta| meta.len()).sum()
+        });
+        self.packed.set(Some(packed));
         packed + self.segments().map(Segment::written).sum::<u64>()
     }
 
@@ -399,6 +421,7 @@ impl Objects {
         let bytes = self.sealed.iter().map(Segment::written).sum();
         let pins = BTreeMap::from([(session.clone(), top)]);
         self.packer.take(Packing { root_dir: self.dir.clone(), pins }, objects, bytes)?;
+        self.packed.set(None);
         self.catch_up()
     }
 

@@ -70,7 +70,7 @@ impl RootStore {
             Ok(_) => plans.iter().map(|plan| self.prepare_one(plan)).collect(),
             Err(error) => plans.iter().map(|_| Err(Stop::Said(error.to_string()))).collect(),
         };
-        let stored = self.objects.flush().and_then(|()| self.objects.sync());
+        let stored = self.objects.flush().and_then(|_| self.objects.sync());
         let refuse = |plan: &FilePlan, stop| RevertOutcome {
             root: plan.root.clone(),
             path: plan.path.clone(),
@@ -450,7 +450,7 @@ impl RootStore {
     fn rescue(&mut self, site: &Site, taken: Taken) -> Result<Option<FileState>, Stop> {
         let stored = taken.state.content == Content::Kept && {
             self.objects.put_hashed_blob(taken.in_tree, &taken.bytes);
-            self.objects.flush().and_then(|()| self.objects.sync()).is_ok()
+            self.objects.flush().and_then(|_| self.objects.sync()).is_ok()
         };
         if stored {
             site.unlink(Place::Temporary).map_err(io("remove the temporary of"))?;

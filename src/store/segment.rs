@@ -6,7 +6,7 @@ use crate::store::StoreError;
 use crate::store::state::open_private;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,8 @@ struct Place {
 pub(crate) struct Segment {
     path: PathBuf,
     file: Option<File>,
+    /// Whether the file was opened to be written.
+    writable: bool,
     index: BTreeMap<[u8; 20], Place>,
     scanned: u64,
     staged: Vec<u8>,
@@ -41,13 +43,23 @@ const RECORD_HEAD: usize = HEAD + 4;
 impl Segment {
     /// Opens a segment to read; a missing file is an empty one.
     pub(crate) fn open(path: PathBuf) -> Result<Self, StoreError> {
-        let mut segment = Self { path, file: None, index: BTreeMap::new(), scanned: 0, staged: Vec::new() };
+        let mut segment = Self {
+            path,
+            file: None,
+            writable: false,
+            index: BTreeMap::new(),
+            scanned: 0,
+            staged: Vec::new(),
+        };
         segment.refresh()?;
         Ok(segment)
     }
 
     /// Reads what was appended since the last look, up to the last whole record.
     pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
+        if self.file.as_ref().is_some_and(|open| !is_at(open, &self.path)) {
+            (self.file, self.writable) = (None, false);
+        }
         if self.file.is_none() {
             match File::open(&self.path) {
                 Ok(file) => self.file = Some(file),
@@ -134,17 +146,17 @@ impl Segment {
         self.scanned
     }
 
-    /// Writes what is staged. The caller holds the root's observe lock, so that a tail beyond the last whole record is
+    /// Writes what is staged, and says whether that was anything. The caller holds the root's observe lock, so that a tail beyond the last whole record is
     /// a dead writer's and is overwritten. What cannot be written is forgotten.
-    pub(crate) fn flush(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn flush(&mut self) -> Result<bool, StoreError> {
         if self.staged.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         match self.write_staged() {
             Ok(()) => {
                 self.scanned += self.staged.len() as u64;
                 self.staged = Vec::new();
-                Ok(())
+                Ok(true)
             }
             Err(error) => {
                 self.forget_staged();
@@ -154,15 +166,16 @@ impl Segment {
     }
 
     fn write_staged(&mut self) -> Result<(), StoreError> {
-        let mut file = open_private(&self.path)?;
+        if !self.writable {
+            self.file = Some(open_private(&self.path)?);
+            self.writable = true;
+        }
+        let Some(file) = &self.file else { return Ok(()) };
         let failed = |error| StoreError::io("append to", &self.path, error);
         if file.metadata().map_err(failed)?.len() > self.scanned {
             file.set_len(self.scanned).map_err(failed)?;
         }
-        file.seek(SeekFrom::Start(self.scanned)).map_err(failed)?;
-        file.write_all(&self.staged).map_err(failed)?;
-        self.file = Some(file);
-        Ok(())
+        file.write_all_at(&self.staged, self.scanned).map_err(failed)
     }
 
     /// Drops what is staged.
@@ -189,6 +202,13 @@ impl Segment {
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Says whether an open file is the one that stands at `path`: what is written to another is lost.
+fn is_at(open: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let (Ok(open), Ok(there)) = (open.metadata(), path.metadata()) else { return false };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
 }
 
 fn parse_head(head: &[u8; RECORD_HEAD]) -> Option<([u8; 20], Kind, u64)> {

@@ -12,6 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DirId(u32);
 
+impl DirId {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What the kernel says of a file; while it stands, so do the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -339,6 +345,18 @@ impl Table {
         None
     }
 
+    /// Says whether the deepest directory on the way to a path that the table holds is watched: what comes there is told.
+    pub(crate) fn tells_of(&self, path: &RepoPath) -> bool {
+        let mut dir = Self::TOP;
+        for part in path.as_bytes().split(|&byte| byte == b'/') {
+            match self.dir(dir).position(part).map(|at| self.dir(dir).entries[at].node) {
+                Ok(Node::Dir(child)) => dir = child,
+                Ok(Node::File(_)) | Err(_) => break,
+            }
+        }
+        self.dir(dir).is_watched()
+    }
+
     /// Returns the directory of a path, making what is missing.
     pub(crate) fn make_parents(&mut self, path: &RepoPath) -> DirId {
         let Some(parent) = path.parent() else { return Self::TOP };
@@ -413,6 +431,31 @@ impl Table {
         self.unwatched.iter().copied().collect()
     }
 
+    /// Says whether every change of what the table holds is told by a watch: each directory is watched, and no file has
+    /// another name.
+    pub(crate) fn is_told(&self) -> bool {
+        self.unwatched.is_empty() && self.linked.is_empty()
+    }
+
+    /// Returns the first directory whose index is `at` or above.
+    pub(crate) fn first_from(&self, at: usize) -> Option<DirId> {
+        let found = self.dirs.iter().enumerate().skip(at).find(|(_, dir)| dir.is_some())?;
+        u32::try_from(found.0).ok().map(DirId)
+    }
+
+    /// Returns the watched directories on the way to a path, each with the name that leads on.
+    pub(crate) fn on_the_way<'p>(&self, path: &'p RepoPath) -> Vec<(WatchId, &'p [u8])> {
+        let (mut dir, mut way) = (Self::TOP, Vec::new());
+        for part in path.as_bytes().split(|&byte| byte == b'/') {
+            way.extend(self.dir(dir).watch.map(|watch| (watch, part)));
+            match self.dir(dir).position(part).map(|at| self.dir(dir).entries[at].node) {
+                Ok(Node::Dir(child)) => dir = child,
+                Ok(Node::File(_)) | Err(_) => break,
+            }
+        }
+        way
+    }
+
     /// Says whether an id still names a directory.
     pub(crate) fn has(&self, id: DirId) -> bool {
         self.dirs.get(id.0 as usize).is_some_and(Option::is_some)
@@ -476,6 +519,11 @@ impl Table {
         })
     }
 
+    /// Counts the directories.
+    pub(crate) fn directories(&self) -> usize {
+        self.dirs.iter().flatten().count()
+    }
+
     /// Counts the files.
     pub(crate) fn files(&self) -> usize {
         let of = |dir: &Dir| dir.entries.iter().filter(|entry| matches!(entry.node, Node::File(_))).count();
@@ -512,25 +560,27 @@ impl Table {
 
     /// Writes a tree as git writes it: a directory sorts as if its name ended with a slash.
     fn tree_bytes(&self, id: DirId) -> Vec<u8> {
-        let mut rows: Vec<(Vec<u8>, &str, [u8; 20])> = Vec::new();
+        const DIRECTORY: &str = "40000";
+        let mut rows: Vec<(&[u8], &str, [u8; 20])> = Vec::with_capacity(self.dir(id).entries.len());
         for entry in &self.dir(id).entries {
             match &entry.node {
-                Node::File(file) => rows.push((entry.name.to_vec(), file.mode.as_str(), file.blob.0)),
+                Node::File(file) => rows.push((&entry.name, file.mode.as_str(), file.blob.0)),
                 Node::Dir(child) => {
                     if let TreeState::Is(tree) = self.dir(*child).tree {
-                        let mut name = entry.name.to_vec();
-                        name.push(b'/');
-                        rows.push((name, "40000", tree.0));
+                        rows.push((&entry.name, DIRECTORY, tree.0));
                     }
                 }
             }
         }
-        rows.sort();
+        let slash = |mode: &str| if mode == DIRECTORY { &b"/"[..] } else { b"" };
+        rows.sort_by(|(a, mode, _), (b, other, _)| {
+            a.iter().chain(slash(mode)).cmp(b.iter().chain(slash(other)))
+        });
         let mut bytes = Vec::with_capacity(rows.len() * 48);
         for (name, mode, id) in rows {
             bytes.extend_from_slice(mode.as_bytes());
             bytes.push(b' ');
-            bytes.extend_from_slice(name.strip_suffix(b"/").unwrap_or(&name));
+            bytes.extend_from_slice(name);
             bytes.push(0);
             bytes.extend_from_slice(&id);
         }

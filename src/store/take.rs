@@ -47,7 +47,7 @@ impl RootStore {
             read_at,
             mtime: WallNs(gone.mtime),
             ctime: WallNs(gone.ctime),
-            flags: Flags::default(),
+            flags: Flags { untold: gone.untold, ..Flags::default() },
         };
         self.table.linked.remove(&gone.path);
         changes.insert(gone.path.clone(), change);
@@ -119,6 +119,7 @@ impl RootStore {
             unstable: taken.unstable,
             ignored: seen.job.ignored,
             base_unknown: hidden,
+            untold: seen.job.untold,
             ..Flags::default()
         };
         let how = How { mtime: taken.key.mtime, ctime: taken.key.ctime, flags };
@@ -129,7 +130,7 @@ impl RootStore {
     fn stood_before(&self, taken: &Taken) -> bool {
         const MARGIN_MS: i64 = -2_000;
         let last = taken.key.mtime.max(taken.key.ctime);
-        self.last.is_some_and(|link| last < link.began.plus_ms(MARGIN_MS).0)
+        self.known_until().is_some_and(|known| last < known.plus_ms(MARGIN_MS).0)
     }
 
     fn note(&self, seen: &Seen<'_>, sides: Sides, how: How, changes: &mut BTreeMap<RepoPath, Change>) {
@@ -138,7 +139,7 @@ impl RootStore {
         let path = seen.job.path.clone();
         // What is read twice in one look keeps the older "before": the link before this one never saw the state between.
         let before = changes.get(&path).map_or(before, |earlier| earlier.before);
-        if before == after && flags.is_plain() {
+        if before == after && (Flags { untold: false, ..flags }).is_plain() {
             changes.remove(&path);
             return;
         }
@@ -159,7 +160,8 @@ impl RootStore {
         let path = &seen.job.path;
         let Some(before) = self.table.file(path).copied() else { return };
         self.table.set(path, None);
-        let how = How { mtime: seen.job.key.mtime, ctime: seen.read_at.0, flags: Flags::default() };
+        let flags = Flags { untold: seen.job.untold, ..Flags::default() };
+        let how = How { mtime: seen.job.key.mtime, ctime: seen.read_at.0, flags };
         self.note(seen, Sides { before: Some(before), after: None }, how, changes);
     }
 

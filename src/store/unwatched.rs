@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
+pub(crate) use super::listener::Listener;
+
 /// A watched directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WatchId(i32);
@@ -13,6 +15,23 @@ pub(crate) struct Activity {
     pub(crate) touched: BTreeMap<WatchId, BTreeSet<Vec<u8>>>,
     pub(crate) dropped: BTreeSet<WatchId>,
     pub(crate) overflow: bool,
+    pub(crate) beside: Beside,
+}
+
+/// What a look depends on besides the worktree, and may have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    pub(crate) chain: bool,
+    pub(crate) objects: bool,
+    pub(crate) head: bool,
+}
+
+/// A directory beside the worktree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Root,
+    Git,
+    Logs,
 }
 
 /// Why a directory is not watched.
@@ -35,6 +54,30 @@ impl Watcher {
         match self.0 {}
     }
 
+    pub(crate) fn watch_top(&self, _: impl AsFd) -> Result<WatchId, Unwatched> {
+        match self.0 {}
+    }
+
+    pub(crate) fn watch_beside(&self, _: &std::path::Path, _: Place) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn watches(&self, _: Place) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn take_beside(&self) -> Beside {
+        match self.0 {}
+    }
+
+    pub(crate) fn tells(&self, _: WatchId, _: &[u8]) -> bool {
+        match self.0 {}
+    }
+
+    pub(crate) fn quiet(&self) -> Option<Beside> {
+        match self.0 {}
+    }
+
     pub(crate) fn forget(&self, _: WatchId) {
         match self.0 {}
     }
@@ -43,7 +86,7 @@ impl Watcher {
         match self.0 {}
     }
 
-    pub(crate) fn listen(&self, _: Box<dyn Fn() + Send>) {
+    pub(crate) fn listen(&self, _: Listener) {
         match self.0 {}
     }
 }

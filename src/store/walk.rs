@@ -60,6 +60,19 @@ impl Found {
         self.made.extend(other.made);
         self.remarks.extend(other.remarks);
     }
+
+    /// Takes over what a look at the suspects of a verify walk found besides. What no watch tells of is marked.
+    pub(crate) fn add_untold(&mut self, mut other: Self, is_told: impl Fn(&RepoPath) -> bool) {
+        let known: BTreeSet<_> =
+            self.jobs.iter().map(|job| &job.path).chain(self.gone.iter().map(|gone| &gone.path)).collect();
+        for job in &mut other.jobs {
+            job.untold = !known.contains(&job.path) && !is_told(&job.path);
+        }
+        for gone in &mut other.gone {
+            gone.untold = !known.contains(&gone.path) && !is_told(&gone.path);
+        }
+        self.add(other);
+    }
 }
 
 /// A file to read.
@@ -71,6 +84,8 @@ pub(crate) struct Job {
     pub(crate) ignored: bool,
     /// It may have stood there unseen: rules changed, or a call named it.
     pub(crate) unhidden: bool,
+    /// No watch told of it: a verify walk did.
+    pub(crate) untold: bool,
 }
 
 /// A file that is gone, with the times of the directory it is gone from.
@@ -80,48 +95,52 @@ pub(crate) struct Gone {
     pub(crate) file: File,
     pub(crate) mtime: i64,
     pub(crate) ctime: i64,
+    /// No watch told of it: a verify walk did.
+    pub(crate) untold: bool,
 }
 
 /// Walks the whole root. Fails only where nothing can be said at all: the top cannot be read.
-pub(crate) fn walk(table: &mut Table, top: &Path, orders: &Orders<'_>) -> Result<Found, StoreError> {
-    let fd = open_top(top)?;
+pub(crate) fn walk(
+    table: &mut Table,
+    (top, fd): (&Path, &OwnedFd),
+    orders: &Orders<'_>,
+) -> Result<Found, StoreError> {
     let mut walk = Walk { table, orders, found: Found::default(), inodes: BTreeSet::new() };
     let here = Here { deep: true, ..Here::top() };
-    walk.visit(&here, &fd, orders.rules).map_err(|error| StoreError::io("list", top, error))?;
+    walk.visit(&here, fd, orders.rules).map_err(|error| StoreError::io("list", top, error))?;
     Ok(walk.found)
 }
 
 /// Looks only at what was touched, at some paths, and at what is not watched.
 pub(crate) fn touch(
     table: &mut Table,
-    top: &Path,
+    fd: &OwnedFd,
     orders: &Orders<'_>,
     activity: &Activity,
     paths: &BTreeSet<RepoPath>,
-) -> Result<Found, StoreError> {
-    let fd = open_top(top)?;
+) -> Found {
     let mut walk = Walk { table, orders, found: Found::default(), inodes: BTreeSet::new() };
     for (watch, names) in &activity.touched {
         if let Some(id) = walk.table.by_watch(*watch) {
             names.iter().for_each(|name| walk.forget_key(id, name));
-            walk.touch(&fd, id, Some(names));
+            walk.touch(fd, id, Some(names));
         }
     }
     for path in paths {
         let (id, name) = walk.nearest(path);
         walk.forget_key(id, &name);
-        walk.touch(&fd, id, Some(&BTreeSet::from([name])));
+        walk.touch(fd, id, Some(&BTreeSet::from([name])));
     }
-    walk.other_names(&fd);
+    walk.other_names(fd);
     for watch in &activity.dropped {
         walk.table.unwatch(*watch);
     }
     for id in walk.table.unwatched() {
         if walk.table.has(id) {
-            walk.touch(&fd, id, None);
+            walk.touch(fd, id, None);
         }
     }
-    Ok(walk.found)
+    walk.found
 }
 
 /// Opens the top directory of a root.
@@ -262,7 +281,8 @@ impl Walk<'_> {
         if self.table.watches() >= self.orders.watch_up_to || (far && is_shared_with_others(fd)) {
             return self.table.not_watched(id);
         }
-        match watcher.watch(fd) {
+        let watched = if id == Table::TOP { watcher.watch_top(fd) } else { watcher.watch(fd) };
+        match watched {
             Ok(watch) => self.table.watched(id, watch),
             Err(Unwatched::Full | Unwatched::Refused) => self.table.not_watched(id),
         }
@@ -330,7 +350,7 @@ impl Walk<'_> {
         let found = &mut self.found.gone;
         self.table.remove(dir, name, &mut |path, file| {
             if let Ok(path) = RepoPath::new(path) {
-                found.push(Gone { path, file, mtime: key.mtime, ctime: key.ctime });
+                found.push(Gone { path, file, mtime: key.mtime, ctime: key.ctime, untold: false });
             }
         });
     }
@@ -377,7 +397,7 @@ impl Walk<'_> {
             return;
         }
         let unhidden = !known && (named || here.unhidden);
-        self.found.jobs.push(Job { path, key, ignored, unhidden });
+        self.found.jobs.push(Job { path, key, ignored, unhidden, untold: false });
     }
 
     fn note_links(&mut self, path: &[u8], key: &Key) {
@@ -503,7 +523,7 @@ struct Look<'a> {
 }
 
 /// Lists a directory's names, sorted, without those that are never content.
-fn list(fd: &OwnedFd) -> std::io::Result<Vec<Box<[u8]>>> {
+pub(crate) fn list(fd: &OwnedFd) -> std::io::Result<Vec<Box<[u8]>>> {
     let mut names = Vec::new();
     for entry in Listing::read_from(fd)? {
         let entry = entry?;

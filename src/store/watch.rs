@@ -12,6 +12,15 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+pub(crate) use super::listener::Listener;
+
+/// What tells that a name of a directory, or the file behind it, changed.
+const NAMES: WatchFlags = WatchFlags::CREATE
+    .union(WatchFlags::DELETE)
+    .union(WatchFlags::MOVED_FROM)
+    .union(WatchFlags::MOVED_TO)
+    .union(WatchFlags::MODIFY);
+
 /// A watched directory, as the kernel names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WatchId(i32);
@@ -23,8 +32,32 @@ pub(crate) struct Activity {
     pub(crate) touched: BTreeMap<WatchId, BTreeSet<Vec<u8>>>,
     /// Watches that the kernel dropped.
     pub(crate) dropped: BTreeSet<WatchId>,
-    /// Events were lost: everything must be looked at.
+    /// Events were lost, or the top moved: everything must be looked at.
     pub(crate) overflow: bool,
+    /// What moved beside the worktree.
+    pub(crate) beside: Beside,
+}
+
+/// What a look depends on besides the worktree, and may have moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Beside {
+    /// The root's chain.
+    pub(crate) chain: bool,
+    /// The segments of the root's store.
+    pub(crate) objects: bool,
+    /// The commit that `HEAD` names.
+    pub(crate) head: bool,
+}
+
+/// A directory beside the worktree in which some names are watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The root's own in the state directory.
+    Root,
+    /// The git directory of the work tree.
+    Git,
+    /// Its reflogs: each move of `HEAD` is written there.
+    Logs,
 }
 
 /// Watches directories until it is dropped. A thread drains the queue so that it does not overflow.
@@ -49,7 +82,9 @@ struct Shared {
 struct Noted {
     activity: Activity,
     /// Told when something happens after a drain.
-    listener: Option<Box<dyn Fn() + Send>>,
+    listener: Option<Listener>,
+    /// Watches beside the worktree.
+    places: BTreeMap<WatchId, Place>,
 }
 
 /// Why a directory is not watched.
@@ -74,17 +109,31 @@ impl Watcher {
 
     /// Watches an open directory.
     pub(crate) fn watch(&self, dir: impl AsFd) -> std::result::Result<WatchId, Unwatched> {
-        let flags = WatchFlags::CREATE
-            | WatchFlags::DELETE
-            | WatchFlags::MOVED_FROM
-            | WatchFlags::MOVED_TO
-            | WatchFlags::MODIFY
-            | WatchFlags::CLOSE_WRITE
-            | WatchFlags::ATTRIB
-            | WatchFlags::EXCL_UNLINK
-            | WatchFlags::ONLYDIR;
+        let beneath = WatchFlags::CLOSE_WRITE | WatchFlags::ATTRIB | WatchFlags::EXCL_UNLINK;
+        self.add(dir, NAMES | beneath)
+    }
+
+    /// Watches the open top directory, and whether it moves.
+    pub(crate) fn watch_top(&self, dir: impl AsFd) -> std::result::Result<WatchId, Unwatched> {
+        let beneath = WatchFlags::CLOSE_WRITE | WatchFlags::ATTRIB | WatchFlags::EXCL_UNLINK;
+        self.add(dir, NAMES | beneath | WatchFlags::MOVE_SELF)
+    }
+
+    /// Watches what a look depends on in a directory beside the worktree; false where that cannot be watched.
+    pub(crate) fn watch_beside(&self, dir: &std::path::Path, place: Place) -> bool {
+        let Ok(open) = std::fs::File::open(dir) else { return false };
+        if is_shared_with_others(&open) {
+            return false;
+        }
+        // Held over both, so that the first event finds the place.
+        let mut noted = self.shared.noted();
+        let added = self.add(&open, NAMES);
+        added.map(|id| noted.places.insert(id, place)).is_ok()
+    }
+
+    fn add(&self, dir: impl AsFd, flags: WatchFlags) -> std::result::Result<WatchId, Unwatched> {
         let path = format!("/proc/self/fd/{}", dir.as_fd().as_raw_fd());
-        match add_watch(&self.shared.queue, path, flags) {
+        match add_watch(&self.shared.queue, path, flags | WatchFlags::ONLYDIR) {
             Ok(id) => Ok(WatchId(id)),
             Err(rustix::io::Errno::NOSPC | rustix::io::Errno::NOMEM) => Err(Unwatched::Full),
             Err(_) => Err(Unwatched::Refused),
@@ -104,8 +153,35 @@ impl Watcher {
         std::mem::take(&mut noted.activity)
     }
 
+    /// Says whether what moves at a place beside the worktree is told.
+    pub(crate) fn watches(&self, place: Place) -> bool {
+        self.shared.noted().places.values().any(|known| *known == place)
+    }
+
+    /// Takes what moved beside the worktree before this call.
+    pub(crate) fn take_beside(&self) -> Beside {
+        let mut noted = self.shared.noted();
+        self.shared.drain(&mut noted);
+        std::mem::take(&mut noted.activity.beside)
+    }
+
+    /// Says whether a name of a directory was touched since everything was taken.
+    pub(crate) fn tells(&self, dir: WatchId, name: &[u8]) -> bool {
+        let mut noted = self.shared.noted();
+        self.shared.drain(&mut noted);
+        noted.activity.overflow || noted.activity.touched.get(&dir).is_some_and(|names| names.contains(name))
+    }
+
+    /// Says what moved beside the worktree, when nothing happened in it before this call. It is one read of the queue.
+    pub(crate) fn quiet(&self) -> Option<Beside> {
+        let mut noted = self.shared.noted();
+        self.shared.drain(&mut noted);
+        let activity = &noted.activity;
+        (activity.is_empty() && activity.dropped.is_empty()).then_some(activity.beside)
+    }
+
     /// Tells `listener` when something happens after everything was taken.
-    pub(crate) fn listen(&self, listener: Box<dyn Fn() + Send>) {
+    pub(crate) fn listen(&self, listener: Listener) {
         self.shared.noted().listener = Some(listener);
     }
 }
@@ -150,7 +226,7 @@ impl Shared {
                 && !noted.activity.is_empty()
                 && let Some(listener) = &noted.listener
             {
-                listener();
+                listener.call();
             }
         }
     }
@@ -161,11 +237,13 @@ impl Shared {
         let mut reader = Reader::new(&self.queue, &mut buffer);
         loop {
             match reader.next() {
-                Ok(event) => noted.activity.note(
-                    WatchId(event.wd()),
-                    event.events(),
-                    event.file_name().map(std::ffi::CStr::to_bytes),
-                ),
+                Ok(event) => {
+                    let id = WatchId(event.wd());
+                    let ended = event.events().intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT);
+                    let place = if ended { noted.places.remove(&id) } else { noted.places.get(&id).copied() };
+                    let name = event.file_name().map(std::ffi::CStr::to_bytes);
+                    noted.activity.note((id, place), event.events(), name);
+                }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return,
                 Err(_) => {
@@ -178,9 +256,12 @@ impl Shared {
 }
 
 impl Activity {
-    fn note(&mut self, id: WatchId, events: ReadFlags, name: Option<&[u8]>) {
-        if events.contains(ReadFlags::QUEUE_OVERFLOW) {
+    fn note(&mut self, (id, place): (WatchId, Option<Place>), events: ReadFlags, name: Option<&[u8]>) {
+        if events.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::MOVE_SELF) {
             self.overflow = true;
+            self.beside = Beside { chain: true, objects: true, head: true };
+        } else if let Some(place) = place {
+            self.beside.note(place, name);
         } else if events.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT) {
             self.dropped.insert(id);
         } else if let Some(name) = name {
@@ -188,6 +269,20 @@ impl Activity {
             if !names.contains(name) {
                 names.insert(name.to_vec());
             }
+        }
+    }
+}
+
+impl Beside {
+    fn note(&mut self, place: Place, name: Option<&[u8]>) {
+        match (place, name) {
+            (Place::Root, Some(b"chain.jsonl")) => self.chain = true,
+            (Place::Root, Some(name)) => self.objects |= name.starts_with(b"objects."),
+            (Place::Git, Some(name)) => self.head |= matches!(name, b"HEAD" | b"logs" | b"packed-refs"),
+            (Place::Logs, Some(name)) => self.head |= name == b"HEAD",
+            // The directory itself is gone, or its watch.
+            (Place::Root, None) => (self.chain, self.objects) = (true, true),
+            (Place::Git | Place::Logs, None) => self.head = true,
         }
     }
 }
@@ -272,7 +367,7 @@ mod tests {
         let watcher = Watcher::start().unwrap();
         watcher.watch(File::open(dir.path()).unwrap()).unwrap();
         let (tell, told) = std::sync::mpsc::channel();
-        watcher.listen(Box::new(move || tell.send(()).unwrap()));
+        watcher.listen(Listener::new(move || tell.send(()).unwrap()));
         std::fs::write(dir.path().join("f"), "x").unwrap();
         told.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
         assert!(!watcher.take().is_empty());
@@ -281,7 +376,7 @@ mod tests {
     #[test]
     fn an_overflow_is_noted() {
         let mut activity = Activity::default();
-        activity.note(WatchId(-1), ReadFlags::QUEUE_OVERFLOW, None);
+        activity.note((WatchId(-1), None), ReadFlags::QUEUE_OVERFLOW, None);
         assert!(activity.overflow && !activity.is_empty());
     }
 }

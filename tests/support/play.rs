@@ -298,6 +298,14 @@ impl Play {
                 self.world.capture();
                 true
             }
+            TreeOp::Stirs => {
+                self.world.stir();
+                true
+            }
+            TreeOp::Seen(mode, missed, why) => {
+                self.world.see(mode, *missed, why);
+                true
+            }
             TreeOp::Fails(reason) => {
                 self.world.fail(reason);
                 true

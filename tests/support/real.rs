@@ -278,7 +278,7 @@ fn tree(root: &Path, statement: &Statement) -> Result<(), String> {
             return Err(format!("{path} holds {:?}", String::from_utf8_lossy(&found)));
         }
         TreeOp::Lacks(path) if place(path).exists() => return Err(format!("{path} is there")),
-        TreeOp::Lacks(_) => Ok(()),
+        TreeOp::Lacks(_) | TreeOp::Stirs => Ok(()),
         other => return Err(format!("not to be played through real pipes: {other:?}")),
     };
     done.map_err(told)

@@ -85,6 +85,10 @@ pub(crate) enum TreeOp {
     Stalls,
     /// Waiting observations are made, and later ones are made at once.
     Captured,
+    /// Something happens beneath the roots, and a watch tells of it.
+    Stirs,
+    /// From now on looks say that they see so: mode, changes missed so far, why.
+    Seen(String, u64, String),
     /// The next observation (or all that wait) fails.
     Fails(String),
     /// The next revert fails.
@@ -199,6 +203,12 @@ impl<'a> Parser<'a> {
             },
             "stalls" => TreeOp::Stalls,
             "captured" => TreeOp::Captured,
+            "stirs" => TreeOp::Stirs,
+            "seen" => {
+                let (missed, why) = split_word(more);
+                let missed = missed.parse().map_err(|_| "seen needs MODE MISSED [WHY]".to_owned())?;
+                TreeOp::Seen(path, missed, why.to_owned())
+            }
             "fails" => TreeOp::Fails(rest.to_owned()),
             "refuses" => TreeOp::Refuses(rest.to_owned()),
             "drifts" => TreeOp::Drifts(path, self.content(more)?),

@@ -4,7 +4,7 @@ use super::tree::Tree;
 use bytes::Bytes;
 use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, SessionKey, Tick, WallNs};
 use hunkgate::config::Config;
-use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup};
+use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup, Sight};
 use hunkgate::ledger::{
     Cache, Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, Redactor, RevertFile,
     RevertOutcome, RevertResult, Wanted, Why,
@@ -43,9 +43,15 @@ pub(crate) struct World {
     pub(crate) sessions: Vec<SessionKey>,
     pub(crate) trace: Vec<String>,
     opened: BTreeSet<RootId>,
+    /// The roots of which this run of the proxy has a link, and no gap since.
+    looked: BTreeSet<RootId>,
     positions: BTreeMap<RootId, ObservationNo>,
     stalled: bool,
     failing: Option<String>,
+    /// How well the roots are seen.
+    sight: Option<Sight>,
+    /// When the last look began that found nothing new, root by root.
+    still: BTreeMap<RootId, WallNs>,
     held: VecDeque<Action>,
     order: u64,
     run: u32,
@@ -94,9 +100,12 @@ impl World {
             sessions: Vec::new(),
             trace: Vec::new(),
             opened: BTreeSet::new(),
+            looked: BTreeSet::new(),
             positions: BTreeMap::new(),
             stalled: false,
             failing: None,
+            sight: None,
+            still: BTreeMap::new(),
             held: VecDeque::new(),
             order: 0,
             run: 1,
@@ -191,6 +200,8 @@ impl World {
         self.editor.clear();
         self.agent.clear();
         self.opened.clear();
+        self.looked.clear();
+        self.still.clear();
         self.sessions.clear();
     }
 
@@ -203,6 +214,24 @@ impl World {
     #[allow(dead_code, reason = "only the race harness asks")]
     pub(crate) fn waits(&self) -> bool {
         !self.held.is_empty()
+    }
+
+    /// Something happens beneath every open root.
+    pub(crate) fn stir(&mut self) {
+        for root in self.opened.clone() {
+            self.feed(Input::Stirred { root });
+        }
+    }
+
+    /// Says how well the roots are seen from now on.
+    pub(crate) fn see(&mut self, mode: &str, missed: u64, why: &str) {
+        let observing = match mode {
+            "watch" => "watch",
+            "hybrid" => "hybrid",
+            _ => "walk",
+        };
+        let because = (!why.is_empty()).then(|| why.to_owned());
+        self.sight = Some(Sight { observing, because, missed, remarks: Vec::new() });
     }
 
     /// Makes the observations that wait, and later ones at once.
@@ -371,25 +400,36 @@ impl World {
         let at = WallNs(self.now.wall.0 - 1);
         if let Some(reason) = self.failing.take() {
             let gap = Gap { at, reason, why };
+            self.looked.remove(&root);
             self.append(
                 Log::Root(root.clone()),
                 Record { at, event: Event::Gap(gap.clone()) },
                 Durability::Written,
             );
             let foreign = self.take_foreign(&root);
-            return Input::Observed { ask, root, foreign, outcome: Err(gap) };
+            return Input::Observed { ask, root, foreign, outcome: Err(gap), sight: None };
         }
         let (tree, changes) = self.tree.look(&root, at);
-        let no = self.positions.get(&root).map_or(ObservationNo(0), |last| last.next());
+        let last = self.positions.get(&root).copied();
+        if let Some(no) = last.filter(|_| changes.is_empty() && self.looked.contains(&root)) {
+            // Where nothing moved the last link is said again: nothing is appended.
+            self.still.insert(root.clone(), at);
+            let again = Observation::new(no, at, at, proxy(self.run), why, tree, None, changes);
+            let foreign = self.take_foreign(&root);
+            return Input::Observed { ask, root, foreign, outcome: Ok(again), sight: self.sight.clone() };
+        }
+        let no = last.map_or(ObservationNo(0), |last| last.next());
         self.positions.insert(root.clone(), no);
-        let seen = Observation::new(no, at, at, proxy(self.run), why, tree, None, changes);
+        self.looked.insert(root.clone());
+        let mut seen = Observation::new(no, at, at, proxy(self.run), why, tree, None, changes);
+        seen.still = self.still.remove(&root);
         self.append(
             Log::Root(root.clone()),
             Record { at, event: Event::Observed(seen.clone()) },
             Durability::Written,
         );
         let foreign = self.take_foreign(&root);
-        Input::Observed { ask, root, foreign, outcome: Ok(seen) }
+        Input::Observed { ask, root, foreign, outcome: Ok(seen), sight: self.sight.clone() }
     }
 
     fn prepare(&mut self, plan: FilePlan) -> Result<RevertFile, RevertOutcome> {

@@ -4,6 +4,7 @@ use super::*;
 use crate::ledger::Blobs as _;
 use crate::store::objects::blob_id;
 use crate::store::oracle::{Eye, Git, see, told};
+use std::path::Path;
 
 /// A state directory as it lies on disk: the bytes of every file.
 type Image = BTreeMap<PathBuf, Vec<u8>>;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::store::oracle::{Eye, Git, look, see};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 
 /// A small deterministic generator, so that a failing round can be run again.
 struct Dice(u64);
@@ -94,7 +95,7 @@ fn storm(rounds: u64, seed: u64, settings: &Settings) {
             assert_eq!(fresh.tree, truth.tree, "seed {seed} round {round}, fresh");
         }
     }
-    assert_eq!(eye.store.watch_missed(), 0);
+    assert_eq!(eye.store.sight().missed, 0);
 }
 
 #[test]

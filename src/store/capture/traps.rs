@@ -7,6 +7,7 @@ use crate::ledger::Blobs as _;
 use crate::store::objects::blob_id;
 use crate::store::oracle::{Eye, Git, as_an_ordinary_user, look, see, told};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 fn path(text: &str) -> RepoPath {
     RepoPath::new(text).unwrap()
@@ -19,7 +20,7 @@ fn chmod(file: &Path, mode: u32) {
 fn look_at_a_turns_end(eye: &mut Eye) {
     let proxy = ProxyId::new("test");
     eye.store.observe(Why::TurnEnd, &[], &|| WallNs(wall_now()), &proxy).outcome.unwrap();
-    eye.store.verifier.wait();
+    while eye.store.verify_some() {}
 }
 
 /// Says that the table and the store hold the raw bytes of every one of some files.

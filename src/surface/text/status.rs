@@ -34,6 +34,13 @@ pub(super) fn status(style: &Style, status: &StatusShape) -> String {
     let mut text: String = rows.iter().map(|(name, value)| row(style, name, value)).collect();
     for root in &status.roots {
         text += &row(style, "root", &format!("{} ({}, {})", harmless(&root.root), root.kind, root.observing));
+        if let Some(why) = &root.because {
+            text += &row(style, "", why);
+        }
+        if root.watch_missed > 0 {
+            let missed = count(usize::try_from(root.watch_missed).unwrap_or(usize::MAX), "change");
+            text += &row(style, "", &format!("{missed} found of which no watch had told"));
+        }
         if let Some(why) = &root.degraded {
             text += &row(style, "", &style.tone(Tone::Notice, &format!("degraded: {why}")));
         }

@@ -1,0 +1,94 @@
+//! A look at which nothing happened, and what ends the quiet.
+
+use super::*;
+use crate::store::oracle::{Eye, Git, see, told};
+
+/// How many read and write system calls this thread has made, where the kernel counts them.
+fn calls_of_this_thread() -> Option<[u64; 2]> {
+    let text = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    let count = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    Some([count("syscr:")?, count("syscw:")?])
+}
+
+#[test]
+fn a_look_at_which_nothing_happened_is_one_read_and_appends_nothing() {
+    let git = Git::init();
+    git.write("src/f", "one\n");
+    git.commit("one");
+    let mut eye = Eye::on(&git);
+    let base = eye.look();
+    assert_eq!(eye.store.observing(), Observing::Watch);
+    eye.look();
+    let chain = eye.store.dir.join("chain.jsonl");
+    let long = || std::fs::metadata(&chain).unwrap().len();
+    let (before, length) = (calls_of_this_thread(), long());
+    for _ in 0..100 {
+        let again = eye.look();
+        assert_eq!((again.no, again.tree, told(&again)), (base.no, base.tree, Vec::new()));
+    }
+    if let (Some(before), Some(after)) = (before, calls_of_this_thread()) {
+        let counting = calls_of_this_thread().unwrap()[0] - after[0];
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [100 + counting, 0]);
+    }
+    assert_eq!(long(), length);
+}
+
+#[test]
+fn a_link_says_until_when_everything_was_still_as_before() {
+    let git = Git::none();
+    git.write("f", "one\n");
+    let mut eye = Eye::on(&git);
+    let base = eye.look();
+    let still = [eye.look().began, eye.look().began];
+    git.write("f", "two\n");
+    let seen = eye.look();
+    assert_eq!((seen.no, seen.still), (base.no.next(), Some(still[1])));
+    git.write("f", "three\n");
+    assert_eq!(eye.look().still, None, "no look between");
+}
+
+#[test]
+fn what_another_process_appends_reaches_a_look_at_which_nothing_happened() {
+    let git = Git::none();
+    git.write("f", "one\n");
+    let mut eye = Eye::on(&git);
+    let base = eye.look();
+    eye.look();
+    let joined = Event::ProxyJoined { proxy: ProxyId::new("other"), pid: std::process::id() };
+    let record = Record { at: WallNs(wall_now()), event: joined };
+    eye.again().chain().append(std::slice::from_ref(&record), Durability::Written).unwrap();
+    let seen = see(&mut eye.store, &[]);
+    assert_eq!((seen.foreign, seen.outcome.unwrap().no), (vec![record], base.no));
+    assert!(see(&mut eye.store, &[]).foreign.is_empty());
+}
+
+#[test]
+fn a_commit_that_changes_no_file_is_a_link() {
+    let git = Git::init();
+    git.write("f", "one\n");
+    git.commit("one");
+    let mut eye = Eye::on(&git);
+    let base = eye.look();
+    git.run(&["commit", "-q", "--allow-empty", "-m", "two"]);
+    let seen = eye.look();
+    assert_eq!((seen.no, told(&seen)), (base.no.next(), Vec::new()));
+    assert_ne!(seen.head, base.head);
+    assert_eq!(eye.look().no, seen.no);
+    git.run(&["checkout", "-q", "--detach", "HEAD~1"]);
+    assert_eq!(eye.look().head, base.head);
+}
+
+#[test]
+fn a_look_after_a_gap_is_a_link_though_nothing_changed() {
+    let git = Git::none();
+    git.write("f", "one\n");
+    let mut eye = Eye::on(&git);
+    let base = eye.look();
+    let aside = git.top().with_extension("aside");
+    std::fs::rename(git.top(), &aside).unwrap();
+    assert!(see(&mut eye.store, &[]).outcome.is_err());
+    std::fs::rename(&aside, git.top()).unwrap();
+    let seen = eye.look();
+    assert_eq!((seen.no, told(&seen)), (base.no.next(), Vec::new()));
+    assert_eq!(eye.look().no, seen.no);
+}
