@@ -184,7 +184,11 @@ impl Perform for Effects {
                 let Some(chain) = self.open.roots().get(root).map(|open| open.chain.clone()) else {
                     return Err("its root is not open".to_owned());
                 };
-                chain.append(std::slice::from_ref(record), durability)
+                if matches!(record.event, Fact::WindowOpened(_) | Fact::WindowClosed { .. }) {
+                    chain.append_boundary(record, durability)
+                } else {
+                    chain.append(std::slice::from_ref(record), durability)
+                }
             }
             Log::Session(key) => match self.open.sessions().get_mut(key) {
                 Some(held) => held.journal.append(record, durability),

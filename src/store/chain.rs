@@ -77,6 +77,16 @@ impl Chain {
         self.locked(|shared, inner| inner.append(shared, records, durability))
     }
 
+    /// Appends what ends or begins a time in which somebody may write: a file that is written after this call has no
+    /// earlier time stamp, as far as the kernel can tell the two apart.
+    pub fn append_boundary(&self, record: &Record, durability: Durability) -> Result<(), StoreError> {
+        self.locked(|shared, inner| {
+            inner.append(shared, std::slice::from_ref(record), durability)?;
+            inner.journal.stamp();
+            Ok(())
+        })
+    }
+
     /// Appends records, and hands over what other processes appended before them.
     pub(crate) fn append_and_take(&self, records: &[Record]) -> Result<Vec<Record>, StoreError> {
         self.locked(|shared, inner| {

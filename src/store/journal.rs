@@ -92,6 +92,19 @@ impl Journal<File> {
     }
 }
 
+impl Journal<File> {
+    /// Draws a time stamp from the kernel: on kernels with multigrain time stamps no file that is written after this is
+    /// stamped with an earlier time. Elsewhere it does nothing.
+    ///
+    /// A stamp that was looked at and is set again within one tick of the kernel's clock is a fine one, and the kernel
+    /// gives no earlier ones after it.
+    pub(crate) fn stamp(&self) {
+        if let Ok(meta) = self.sink.metadata() {
+            drop(self.sink.set_permissions(meta.permissions()));
+        }
+    }
+}
+
 impl<W: Sink> Journal<W> {
     /// Appends to `sink`, which already holds what `end` says.
     pub fn over(sink: W, path: &Path, end: Position) -> Self {

@@ -92,3 +92,27 @@ fn a_look_after_a_gap_is_a_link_though_nothing_changed() {
     assert_eq!((seen.no, told(&seen)), (base.no.next(), Vec::new()));
     assert_eq!(eye.look().no, seen.no);
 }
+
+#[test]
+fn a_file_that_is_written_after_a_boundary_is_not_stamped_before_it() {
+    let git = Git::none();
+    git.write("f", "one\n");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    let stamp = |at: i64| {
+        let event = Event::Gap(Gap { at: WallNs(at), reason: "a boundary".into(), why: Why::Activity });
+        let record = Record { at: WallNs(at), event };
+        eye.store.chain().append_boundary(&record, Durability::Written).unwrap();
+        git.write("f", format!("{at}\n"));
+        let meta = std::fs::metadata(git.top().join("f")).unwrap();
+        meta.ctime() * 1_000_000_000 + meta.ctime_nsec() >= at
+    };
+    let kept = (0..200).filter(|_| stamp(wall_now())).count();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let version: Vec<u32> = release.split(['.', '-']).filter_map(|part| part.parse().ok()).collect();
+    // ext4, xfs, btrfs, tmpfs
+    const FINE: [i64; 4] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994];
+    let kind = rustix::fs::statfs(&eye.store.dir).map_or(0, |stat| stat.f_type);
+    let multigrain = version.as_slice() >= [6, 13].as_slice() && FINE.contains(&kind);
+    assert!(kept == 200 || !multigrain, "{kept} of 200 on kernel {release}");
+}
