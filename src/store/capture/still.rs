@@ -54,8 +54,8 @@ fn what_another_process_appends_reaches_a_look_at_which_nothing_happened() {
     let mut eye = Eye::on(&git);
     let base = eye.look();
     eye.look();
-    let joined = Event::ProxyJoined { proxy: ProxyId::new("other"), pid: std::process::id() };
-    let record = Record { at: WallNs(wall_now()), event: joined };
+    let left = Event::ProxyLeft { proxy: ProxyId::new("other"), lost: false };
+    let record = Record { at: WallNs(wall_now()), event: left };
     eye.again().chain().append(std::slice::from_ref(&record), Durability::Written).unwrap();
     let seen = see(&mut eye.store, &[]);
     assert_eq!((seen.foreign, seen.outcome.unwrap().no), (vec![record], base.no));
