@@ -120,8 +120,12 @@ impl Ledger {
         if let Some(skip) = session.damage(root) {
             return Some(format!("line {} of the session's journal is lost: {}", skip.line, skip.reason));
         }
+        let blind =
+            |chain: &Chain| chain.blind().map(|gap| format!("the last look at it failed: {}", gap.reason));
         let Some(base) = session.base(root) else {
-            return self.chain(root).and_then(Chain::damage).map(lost_line);
+            // What has never been seen has no base yet: it is as blind as its only look.
+            let chain = self.chain(root)?;
+            return chain.damage().map(lost_line).or_else(|| blind(chain));
         };
         let Some(chain) = self.chain(root) else {
             return Some("the root's chain is lost".to_owned());
@@ -129,8 +133,7 @@ impl Ledger {
         if chain.observation(base.position).is_none_or(|seen| seen.tree != base.tree) {
             return Some("the observation that is the base is lost".to_owned());
         }
-        let blind = || chain.blind().map(|gap| format!("the last look at it failed: {}", gap.reason));
-        chain.damage_since(base.position).map(lost_line).or_else(blind)
+        chain.damage_since(base.position).map(lost_line).or_else(|| blind(chain))
     }
 
     /// Returns the roots of a session that cannot be trusted, with the reason.
