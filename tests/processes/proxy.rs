@@ -118,6 +118,7 @@ pub(crate) fn until(what: &str, mut so: impl FnMut() -> bool) {
     let start = Instant::now();
     while !so() {
         assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
-        std::thread::yield_now();
+        // What it waits for needs the processors more.
+        std::thread::park_timeout(Duration::from_millis(1));
     }
 }

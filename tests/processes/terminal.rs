@@ -151,7 +151,7 @@ fn every_key(size: (u16, u16)) {
     tty.keys("\x1b");
     tty.loses("because of c");
     tty.keys("]cwhat is this\r");
-    tty.sees("what is this");
+    tty.sees("human on 2");
     tty.keys("v");
     tty.sees("settled");
     tty.keys("e");

@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes.
@@ -19,12 +19,19 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Tty {
     pub(crate) child: Child,
     master: File,
-    emulator: Arc<Mutex<vt100::Parser>>,
+    screen: Arc<Screen>,
+}
+
+/// What the program has drawn, and that it drew.
+struct Screen {
+    emulator: Mutex<vt100::Parser>,
+    drawn: Condvar,
 }
 
 impl Tty {
     pub(crate) fn run(mut command: Command, size: (u16, u16)) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
         grantpt(&master).expect("ours");
         unlockpt(&master).expect("ours");
         resize(&master, size);
@@ -41,15 +48,17 @@ impl Tty {
             });
         }
         let child = command.spawn().expect("it starts");
-        let emulator = Arc::new(Mutex::new(vt100::Parser::new(size.1, size.0, 0)));
-        let (screen, mut output) = (Arc::clone(&emulator), File::from(master.try_clone().expect("cloned")));
+        let emulator = Mutex::new(vt100::Parser::new(size.1, size.0, 0));
+        let screen = Arc::new(Screen { emulator, drawn: Condvar::new() });
+        let (drawn, mut output) = (Arc::clone(&screen), File::from(master.try_clone().expect("cloned")));
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(read @ 1..) = output.read(&mut bytes) {
-                screen.lock().expect("nobody panics with it").process(&bytes[..read]);
+                drawn.emulator.lock().expect("nobody panics with it").process(&bytes[..read]);
+                drawn.drawn.notify_all();
             }
         });
-        Self { child, master: File::from(master), emulator }
+        Self { child, master: File::from(master), screen }
     }
 
     pub(crate) fn keys(&mut self, keys: &str) {
@@ -57,37 +66,38 @@ impl Tty {
     }
 
     pub(crate) fn screen(&self) -> String {
-        self.emulator.lock().expect("nobody panics with it").screen().contents()
+        self.screen.emulator.lock().expect("nobody panics with it").screen().contents()
     }
 
     /// Waits until the screen says something.
     pub(crate) fn sees(&self, what: &str) {
-        let start = Instant::now();
-        while !self.screen().contains(what) {
-            assert!(start.elapsed() < PATIENCE, "{what} never came:\n{}", self.screen());
-            std::thread::yield_now();
-        }
+        self.until(what, |screen| screen.contents().contains(what));
     }
 
+    /// Waits until the screen says something no more.
     pub(crate) fn loses(&self, what: &str) {
-        until(what, || !self.screen().contains(what));
+        self.until(what, |screen| !screen.contents().contains(what));
+    }
+
+    fn until(&self, what: &str, mut so: impl FnMut(&vt100::Screen) -> bool) {
+        let emulator = self.screen.emulator.lock().expect("nobody panics with it");
+        let not_yet = |emulator: &mut vt100::Parser| !so(emulator.screen());
+        let (emulator, over) =
+            self.screen.drawn.wait_timeout_while(emulator, PATIENCE, not_yet).expect("nobody panics with it");
+        assert!(!over.timed_out(), "waited in vain for {what}:\n{}", emulator.screen().contents());
     }
 
     pub(crate) fn resize(&self, size: (u16, u16)) {
-        self.emulator.lock().expect("nobody panics with it").screen_mut().set_size(size.1, size.0);
+        self.screen.emulator.lock().expect("nobody panics with it").screen_mut().set_size(size.1, size.0);
         resize(&self.master.as_fd().try_clone_to_owned().expect("cloned"), size);
     }
 
     /// Waits for its end and says whether the terminal is as it was.
     pub(crate) fn ends(mut self, code: i32) {
-        until("it ends", || self.child.try_wait().expect("it was ours").is_some());
-        let status = self.child.wait().expect("it was ours");
-        assert_eq!(status.code(), Some(code));
+        assert_eq!(self.ended().code(), Some(code));
         let cooked = tcgetattr(&self.master).expect("a terminal").local_modes;
         assert!(cooked.contains(LocalModes::ICANON | LocalModes::ECHO), "lines are edited again");
-        until("the screen is given back", || {
-            let emulator = self.emulator.lock().expect("nobody panics with it");
-            let screen = emulator.screen();
+        self.until("the screen given back", |screen| {
             !screen.alternate_screen()
                 && !screen.hide_cursor()
                 && !screen.bracketed_paste()
@@ -96,16 +106,28 @@ impl Tty {
     }
 }
 
+impl Tty {
+    fn ended(&mut self) -> ExitStatus {
+        let start = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it was ours") {
+                return status;
+            }
+            assert!(start.elapsed() < PATIENCE, "it does not end:\n{}", self.screen());
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Tty {
+    /// A test that fails leaves no program behind.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 fn resize(master: &OwnedFd, (columns, rows): (u16, u16)) {
     let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(master, size).expect("a terminal");
-}
-
-/// Waits until something is so.
-fn until(what: &str, mut so: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !so() {
-        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
-        std::thread::yield_now();
-    }
 }
