@@ -135,8 +135,8 @@ fn every_trap_law_and_case_has_its_test() {
     let missing: Vec<_> = rows.values().flatten().filter(|test| !tests.hold(test)).collect();
     assert!(missing.is_empty(), "docs/testing.md names tests that are not there: {missing:#?}");
     // C35 is about exports.
-    let cases: Vec<String> =
-        (31..=63).filter(|number| *number != 35).map(|number| format!("C{number}")).collect();
+    let numbers = (22..=63).chain(73..=75).chain(80..=85).filter(|number| *number != 35);
+    let cases: Vec<String> = numbers.map(|number| format!("C{number}")).collect();
     let wanted = TRAPS.iter().copied().chain(cases.iter().map(String::as_str));
     let bare: Vec<_> = wanted.filter(|name| rows.get(name).is_none_or(Vec::is_empty)).collect();
     assert!(bare.is_empty(), "docs/testing.md names no test for {bare:?}");

@@ -470,7 +470,8 @@ impl RootStore {
             return Ok(());
         }
         if errand.why != Why::Rebase {
-            let why = "another directory stands there than at the last look; `hunkgate rebase` takes it as it is";
+            let why =
+                "another directory stands there than at the last look; `hunkgate rebase` takes it as it is";
             return Err(StoreError::said("observe", &self.root.top, why));
         }
         let record = Record { at: (errand.clock)(), event: Event::RootOpened(self.root.header()) };

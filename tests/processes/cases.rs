@@ -57,6 +57,7 @@ fn data_that_an_edit_of_the_ignore_rules_uncovers_survives_a_reject_of_everythin
     assert_eq!((read(".gitignore"), read("data/kept.bin")), ("data/\n".into(), "precious\n".into()));
 }
 
+/// C28: neither the index nor what stands staged in it is touched.
 #[test]
 fn case_28_what_a_person_has_staged_is_the_same_after_a_reject() {
     let scratch = Scratch::git();
@@ -75,6 +76,7 @@ fn case_28_what_a_person_has_staged_is_the_same_after_a_reject() {
     assert_eq!(scratch.says_git(&["diff", "--cached"]), before.0);
 }
 
+/// C29: a reject stages nothing, and leaves what is ignored alone.
 #[test]
 fn case_29_nothing_that_is_ignored_is_staged_by_a_reject() {
     let scratch = Scratch::git();
