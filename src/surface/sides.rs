@@ -70,10 +70,13 @@ pub(super) fn after(hunk: &HunkShape) -> &str {
 impl<'h> Sides<'h> {
     /// Lays the sides of a hunk against each other.
     pub(super) fn of(hunk: &'h HunkShape, before_lines: &'h Lines, after_lines: &'h Lines) -> Self {
-        let mut sides =
-            Self { before: (before(hunk), before_lines), after: (after(hunk), after_lines), offset: 0 };
-        sides.offset = sides.best_offset();
-        sides
+        let sides = Self::laid(hunk, (before_lines, after_lines), 0);
+        Self { offset: sides.best_offset(), ..sides }
+    }
+
+    /// The same, with the offset that was found before.
+    pub(super) fn laid(hunk: &'h HunkShape, lines: (&'h Lines, &'h Lines), offset: usize) -> Self {
+        Self { before: (before(hunk), lines.0), after: (after(hunk), lines.1), offset }
     }
 
     /// Returns a line of the base side and what of it is not in its counterpart.
@@ -93,6 +96,7 @@ impl<'h> Sides<'h> {
     }
 
     /// Returns how many lines the base side is moved down when the sides stand beside each other, and how many the current one.
+    #[cfg(feature = "tui")]
     pub(super) fn shifts(&self) -> (usize, usize) {
         if self.before.1.len() < self.after.1.len() { (self.offset, 0) } else { (0, self.offset) }
     }
@@ -103,8 +107,8 @@ impl<'h> Sides<'h> {
         (other < others).then_some(other)
     }
 
-    /// Finds where the shorter side has most in common with the longer one.
-    fn best_offset(&self) -> usize {
+    /// Finds how many lines the shorter side lies behind the beginning of the longer one to have most in common with it.
+    pub(super) fn best_offset(&self) -> usize {
         let (before, after) = (self.before.1.len(), self.after.1.len());
         let (short, long) = (before.min(after), before.max(after));
         if short == 0 || short == long || long > SEARCHED {

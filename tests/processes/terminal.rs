@@ -2,6 +2,11 @@
 
 use crate::proxy::{Proxy, signal, start, until};
 use crate::tty::Tty;
+use hunkgate::base::SessionKey;
+use hunkgate::ledger::SessionRowShape;
+use hunkgate::review::{Answer, Ask, Problem};
+use hunkgate::surface::tui::{Depth, Keys, Sitting, Theme, run};
+use hunkgate::surface::{Cursor, LogLine, Port};
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};
@@ -197,6 +202,51 @@ fn the_terminal_is_as_it_was_after_a_signal() {
         signal(tty.child.id(), name);
         tty.ends(0);
     }
+}
+
+/// A door behind which everything falls over.
+struct Falling;
+
+impl Port for Falling {
+    fn sessions(&self) -> Result<Vec<SessionRowShape>, Problem> {
+        Ok(Vec::new())
+    }
+
+    fn ask(&self, _: &SessionKey, _: Ask) -> Answer {
+        panic!("it fell over")
+    }
+
+    fn log(&self, _: &SessionKey, _: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
+        Ok(Vec::new())
+    }
+
+    fn delete(&self, _: &SessionKey) -> Result<(), Problem> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_terminal_is_as_it_was_after_a_panic() {
+    // The test runs itself on a terminal, and falls over there.
+    const INSIDE: &str = "HUNKGATE_TEST_FALLS";
+    if std::env::var_os(INSIDE).is_none() {
+        let mut command = Command::new(std::env::current_exe().expect("this test"));
+        command.args(["--exact", "terminal::the_terminal_is_as_it_was_after_a_panic", "--nocapture"]);
+        command.env(INSIDE, "1");
+        let tty = Tty::run(command, (80, 24));
+        tty.sees("it fell over");
+        tty.ends(101);
+        return;
+    }
+    let sitting = Sitting {
+        port: std::sync::Arc::new(Falling),
+        session: SessionKey::new("k"),
+        title: String::new(),
+        keys: Keys::default(),
+        theme: Theme(Depth::None),
+        editor: Vec::new(),
+    };
+    run(&sitting).expect("it fell over");
 }
 
 #[test]

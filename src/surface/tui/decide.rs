@@ -10,7 +10,7 @@ use crate::base::Digest;
 use crate::diff::{Diff, Text};
 use crate::ledger::{DecidedShape, Grade, ReviewState};
 use crate::review::{Answer, Ask, Decide, DecideVerb, Selector};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Model {
     pub(super) fn decide_here(&mut self, verb: DecideVerb, insist: Insist) -> Vec<Cmd> {
@@ -45,7 +45,7 @@ impl Model {
             let external = leaf.shape.calls.is_empty()
                 && (leaf.shape.locked.is_some()
                     || matches!(leaf.shape.evidence.grade, Grade::External | Grade::BaseUnknown));
-            FileKey::of(&leaf.shape) == key
+            key.holds(&leaf.shape)
                 && is_open(&leaf.shape)
                 && !external
                 && !self.deciding.contains_key(leaf.id())
@@ -232,9 +232,15 @@ impl Model {
     pub(super) fn remember(&mut self, leaves: &[Leaf]) {
         let ids: BTreeSet<String> = leaves.iter().map(|leaf| leaf.id().to_owned()).collect();
         if self.listed {
+            let mut before: BTreeMap<(&str, &str), Vec<&Leaf>> = BTreeMap::new();
+            for old in self.leaves.iter().filter(|old| !ids.contains(old.id()) && old.has_place()) {
+                before.entry((&old.shape.root, &old.shape.path)).or_default().push(old);
+            }
             for leaf in leaves.iter().filter(|leaf| !self.memory.known.contains(leaf.id())) {
                 self.memory.new.insert(leaf.id().to_owned());
-                if let Some(old) = self.leaves.iter().find(|old| self.is_successor(leaf, old, &ids)) {
+                let beside = before.get(&(leaf.shape.root.as_str(), leaf.shape.path.as_str()));
+                let seen = |old: &&&Leaf| self.memory.seen.contains(old.id());
+                if let Some(old) = beside.into_iter().flatten().filter(seen).find(|old| succeeds(leaf, old)) {
                     let text = crate::surface::sides::after(&old.shape).to_owned();
                     self.memory.changed.insert(leaf.id().to_owned(), text);
                 }
@@ -243,17 +249,6 @@ impl Model {
         self.memory.known.extend(ids.iter().cloned());
         self.memory.new.retain(|id| ids.contains(id));
         self.memory.changed.retain(|id, _| ids.contains(id));
-    }
-
-    fn is_successor(&self, leaf: &Leaf, old: &Leaf, ids: &BTreeSet<String>) -> bool {
-        let (a, b) = (leaf.shape.base_range, old.shape.base_range);
-        let meets = a.start <= b.end && b.start <= a.end;
-        let same = FileKey::of(&leaf.shape) == FileKey::of(&old.shape);
-        same && meets
-            && leaf.is_text()
-            && old.has_place()
-            && self.memory.seen.contains(old.id())
-            && !ids.contains(old.id())
     }
 
     /// Remembers what is in sight.
@@ -286,6 +281,12 @@ impl Model {
         }
         self.over = Some(Over { title: "Since you looked".to_owned(), lines, scroll: 0 });
     }
+}
+
+/// Says whether a hunk stands where another one stood.
+fn succeeds(leaf: &Leaf, old: &Leaf) -> bool {
+    let (a, b) = (leaf.shape.base_range, old.shape.base_range);
+    leaf.is_text() && a.start <= b.end && b.start <= a.end
 }
 
 /// Whether a reject also takes what is not surely the agent's.

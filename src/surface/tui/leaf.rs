@@ -3,6 +3,7 @@
 use super::stream::Layout;
 use crate::ledger::{Grade, HunkShape, ReviewState};
 use crate::surface::sides::{Lines, Sides, after, before};
+use std::cell::OnceCell;
 
 /// One hunk or entry.
 #[derive(Clone, Debug)]
@@ -12,12 +13,14 @@ pub(super) struct Leaf {
     pub(super) after: Lines,
     /// It was rejected in this sitting and is no longer in the file.
     pub(super) gone: bool,
+    /// How its sides lie against each other, found out when it is first drawn.
+    pub(super) offset: OnceCell<usize>,
 }
 
 impl Leaf {
     pub(super) fn of(shape: HunkShape) -> Self {
         let (before, after) = (Lines::of(before(&shape)), Lines::of(after(&shape)));
-        Self { shape, before, after, gone: false }
+        Self { shape, before, after, gone: false, offset: OnceCell::new() }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -49,7 +52,8 @@ impl Leaf {
     }
 
     pub(super) fn sides(&self) -> Sides<'_> {
-        Sides::of(&self.shape, &self.before, &self.after)
+        let laid = |offset| Sides::laid(&self.shape, (&self.before, &self.after), offset);
+        laid(*self.offset.get_or_init(|| laid(0).best_offset()))
     }
 
     /// Says what stands in the place of lines.

@@ -15,7 +15,7 @@
 //! 2. A decision names what was shown, by id and digest (`surfaces::tui::a_decision_quotes_what_was_shown`).
 //! 3. What is in sight does not move when the queue does (`surfaces::tui::nothing_moves_under_the_reader`).
 //! 4. Only what is in sight is drawn and coloured (`cargo bench --bench surface`).
-//! 5. The terminal is left as it was found (`processes::terminal::the_terminal_is_as_it_was_after_a_signal`).
+//! 5. The terminal is left as it was found (`processes::terminal::the_terminal_is_as_it_was_after_a_panic`).
 //!
 //! **Uses.** `base`, `diff`, `ledger` (shapes), `review` (asks and answers).
 //!

@@ -354,7 +354,7 @@ impl Model {
 
     /// Counts what waits for the person in a file.
     pub(super) fn open_in(&self, key: &FileKey) -> usize {
-        let of_file = self.leaves.iter().filter(|leaf| FileKey::of(&leaf.shape) == *key);
+        let of_file = self.leaves.iter().filter(|leaf| key.holds(&leaf.shape));
         of_file.filter(|leaf| leaf.shape.is_owed() && !leaf.shape.reject_pending).count()
     }
 

@@ -39,6 +39,9 @@ const WATCH: Duration = Duration::from_millis(150);
 /// How long a look at the keyboard takes before it is asked whether to go on.
 const GLANCE: Duration = Duration::from_millis(100);
 
+/// The thread that reads and colours files.
+const READER: &str = "reader";
+
 /// What is reviewed, and how.
 #[derive(Clone)]
 pub struct Sitting {
@@ -106,12 +109,30 @@ fn restore() {
     let _ = io::stdout().flush();
 }
 
+/// A panic finds the terminal as it was, and is told there. The reader's are caught: a file without colours is no loss.
 fn restore_on_panic() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        restore();
-        told(panic);
+        if std::thread::current().name() != Some(READER) {
+            restore();
+            told(panic);
+        }
     }));
+}
+
+/// Ends the loop when its thread panics.
+struct Fall {
+    inbox: Sender<Msg>,
+    fell: Arc<AtomicBool>,
+}
+
+impl Drop for Fall {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.fell.store(true, Ordering::Relaxed);
+            let _ = self.inbox.send(Msg::Terminate);
+        }
+    }
 }
 
 struct Loop<'s> {
@@ -123,6 +144,10 @@ struct Loop<'s> {
     reads: Sender<Wanted>,
     keyboard: Arc<Keyboard>,
     asker: JoinHandle<()>,
+    /// Asks that decide something and are not answered yet.
+    deciding: usize,
+    /// Whether the asker panicked.
+    fell: Arc<AtomicBool>,
 }
 
 impl<'s> Loop<'s> {
@@ -136,9 +161,14 @@ impl<'s> Loop<'s> {
         let (eyes, inbox) = (Arc::clone(&keyboard), sender.clone());
         spawn("keyboard", move || eyes.watch(&inbox))?;
         let (own, inbox) = (sitting.clone(), sender.clone());
-        let asker = spawn("asker", move || ask(&own, &asked, &inbox))?;
+        let fell = Arc::new(AtomicBool::new(false));
+        let fall = Fall { inbox: inbox.clone(), fell: Arc::clone(&fell) };
+        let asker = spawn("asker", move || {
+            let _fall = fall;
+            ask(&own, &asked, &inbox);
+        })?;
         let (own, inbox) = (sitting.clone(), sender.clone());
-        spawn("reader", move || read(&own, &wanted, &inbox))?;
+        spawn(READER, move || read(&own, &wanted, &inbox))?;
         let (own, inbox) = (sitting.clone(), sender.clone());
         spawn("watcher", move || watch(&own, &inbox))?;
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT])?;
@@ -154,22 +184,25 @@ impl<'s> Loop<'s> {
             title: sitting.title.clone(),
         };
         let (model, cmds) = Model::new(setup);
-        let mut this = Self { sitting, model, terminal, messages, asks, reads, keyboard, asker };
+        let mut this =
+            Self { sitting, model, terminal, messages, asks, reads, keyboard, asker, deciding: 0, fell };
         this.carry_out(cmds)?;
         Ok(this)
     }
 
-    /// Turns until the person leaves; returns the thread that may still be asking.
+    /// Turns until the person leaves; returns the thread that still carries a decision out.
     fn turn(mut self) -> io::Result<Option<JoinHandle<()>>> {
         loop {
             self.terminal.draw(|frame| view(&self.model, frame))?;
             let Ok(first) = self.messages.recv() else { return Ok(None) };
             let mut next = Some(first);
             while let Some(msg) = next {
+                self.deciding -= usize::from(matches!(&msg, Msg::Answered(tag, _) if decides(*tag)));
                 let cmds = self.model.update(msg);
                 if self.carry_out(cmds)? {
                     self.keyboard.ended.store(true, Ordering::Relaxed);
-                    return Ok(Some(self.asker));
+                    let join = self.deciding > 0 || self.fell.load(Ordering::Relaxed);
+                    return Ok(join.then_some(self.asker));
                 }
                 next = self.messages.try_recv().ok();
             }
@@ -180,7 +213,10 @@ impl<'s> Loop<'s> {
     fn carry_out(&mut self, cmds: Vec<Cmd>) -> io::Result<bool> {
         for cmd in cmds {
             match cmd {
-                Cmd::Ask(tag, ask) => drop(self.asks.send((tag, ask))),
+                Cmd::Ask(tag, ask) => {
+                    self.deciding += usize::from(decides(tag));
+                    drop(self.asks.send((tag, ask)));
+                }
                 Cmd::Read(wanted) => drop(self.reads.send(*wanted)),
                 Cmd::Quit => return Ok(true),
                 Cmd::Edit { path, exact, line } => {
@@ -210,6 +246,14 @@ impl<'s> Loop<'s> {
             Ok(_) => None,
             Err(error) => Some(format!("{} could not be started: {error}", program.to_string_lossy())),
         })
+    }
+}
+
+/// Says whether what is asked with a tag must not be left half done.
+fn decides(tag: Tag) -> bool {
+    match tag {
+        Tag::Decision | Tag::Comment => true,
+        Tag::Queue | Tag::Status | Tag::Explain | Tag::Note => false,
     }
 }
 
@@ -314,7 +358,7 @@ fn read(sitting: &Sitting, wanted: &Receiver<Wanted>, inbox: &Sender<Msg>) {
         let answer = sitting.port.ask(&sitting.session, Ask::Blame { path });
         let lines = if let Answer::Blame(blame) = answer { Some(blame.lines) } else { None };
         let text = match lines {
-            Some(lines) => inks.colour(&wanted, lines.into_iter().map(|line| line.text).collect()),
+            Some(lines) => coloured(&inks, &wanted, lines.into_iter().map(|line| line.text).collect()),
             None => {
                 FileText { root: wanted.root, path: wanted.path, stamp: wanted.stamp, ..FileText::default() }
             }
@@ -323,6 +367,19 @@ fn read(sitting: &Sitting, wanted: &Receiver<Wanted>, inbox: &Sender<Msg>) {
             return;
         }
     }
+}
+
+/// Colours a file; without colours where a grammar fails on it.
+fn coloured(inks: &Inks, wanted: &Wanted, lines: Vec<String>) -> FileText {
+    let plain = FileText {
+        root: wanted.root.clone(),
+        path: wanted.path.clone(),
+        stamp: wanted.stamp.clone(),
+        lines: Some(lines.clone()),
+        ..FileText::default()
+    };
+    let colour = std::panic::AssertUnwindSafe(|| inks.colour(wanted, lines));
+    std::panic::catch_unwind(colour).unwrap_or(plain)
 }
 
 /// Says when the journals grow by something that moves the queue.

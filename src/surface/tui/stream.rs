@@ -23,6 +23,11 @@ impl FileKey {
         Self { root: hunk.root.clone(), path: hunk.path.clone() }
     }
 
+    /// Says whether a hunk is of this file.
+    pub(super) fn holds(&self, hunk: &HunkShape) -> bool {
+        self.path == hunk.path && self.root == hunk.root
+    }
+
     /// Returns its absolute path, escaped where it is not UTF-8.
     pub(super) fn absolute(&self) -> String {
         format!("{}/{}", self.root, self.path)
@@ -215,7 +220,7 @@ fn around(leaves: &[Leaf], wishes: &Wishes<'_>) -> Vec<Around> {
             continue;
         }
         let range = leaf.shape.current_range;
-        let beside = last.filter(|last| FileKey::of(&leaves[*last].shape) == FileKey::of(&leaf.shape));
+        let beside = last.filter(|last| same_file(&leaves[*last].shape, &leaf.shape));
         let from = beside.map_or(1, |beside| leaves[beside].shape.current_range.end);
         let gap = range.start.saturating_sub(from);
         match beside {
@@ -235,6 +240,10 @@ fn around(leaves: &[Leaf], wishes: &Wishes<'_>) -> Vec<Around> {
         last = Some(index);
     }
     all
+}
+
+fn same_file(a: &HunkShape, b: &HunkShape) -> bool {
+    a.path == b.path && a.root == b.root
 }
 
 struct Builder<'b> {
@@ -298,8 +307,8 @@ impl Builder<'_> {
     fn by_file(&self, leaves: &[usize]) -> Vec<Vec<usize>> {
         let mut files: Vec<Vec<usize>> = Vec::new();
         for index in leaves {
-            let key = |index: &usize| FileKey::of(&self.leaves[*index].shape);
-            match files.last_mut().filter(|file| file.last().is_some_and(|last| key(last) == key(index))) {
+            let joins = |last: &usize| same_file(&self.leaves[*last].shape, &self.leaves[*index].shape);
+            match files.last_mut().filter(|file| file.last().is_some_and(joins)) {
                 Some(file) => file.push(*index),
                 None => files.push(vec![*index]),
             }

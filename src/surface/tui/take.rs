@@ -110,9 +110,10 @@ impl Model {
 
     /// Keeps what was rejected in this sitting in its place, until it is there again.
     fn keep_gone(&self, leaves: &mut Vec<Leaf>) {
+        let there: BTreeSet<String> = leaves.iter().map(|leaf| leaf.id().to_owned()).collect();
         for old in &self.leaves {
             let decided = old.gone || old.shape.state == ReviewState::Rejected;
-            if !decided || leaves.iter().any(|leaf| leaf.id() == old.id()) {
+            if !decided || there.contains(old.id()) {
                 continue;
             }
             let key = |leaf: &Leaf| (FileKey::of(&leaf.shape), leaf.shape.base_range.start);

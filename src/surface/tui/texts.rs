@@ -42,8 +42,7 @@ impl Model {
     }
 
     fn want(&self, key: &FileKey) -> Option<Wanted> {
-        let of_file =
-            || self.leaves.iter().filter(|leaf| leaf.has_place() && FileKey::of(&leaf.shape) == *key);
+        let of_file = || self.leaves.iter().filter(|leaf| leaf.has_place() && key.holds(&leaf.shape));
         let last = of_file().map(|leaf| leaf.shape.current_range.end).max()?;
         if last > LONGEST_FILE || of_file().any(|leaf| leaf.shape.path_bytes.is_some()) {
             return None;
@@ -62,7 +61,7 @@ impl Model {
 
     /// Names what is listed of a file: another name, another text.
     fn stamp(&self, key: &FileKey) -> String {
-        let of_file = self.leaves.iter().filter(|leaf| leaf.has_place() && FileKey::of(&leaf.shape) == *key);
+        let of_file = self.leaves.iter().filter(|leaf| leaf.has_place() && key.holds(&leaf.shape));
         of_file.map(|leaf| leaf.shape.digest.as_str()).collect::<Vec<_>>().join(" ")
     }
 
@@ -97,7 +96,7 @@ impl Model {
     /// Says whether the listed lines stand in the text: it may have been read a moment later.
     fn agrees(&self, key: &FileKey, text: &FileText) -> bool {
         let Some(lines) = &text.lines else { return true };
-        let of_file = self.leaves.iter().filter(|leaf| leaf.has_place() && FileKey::of(&leaf.shape) == *key);
+        let of_file = self.leaves.iter().filter(|leaf| leaf.has_place() && key.holds(&leaf.shape));
         of_file.into_iter().all(|leaf: &Leaf| {
             let content = crate::surface::sides::after(&leaf.shape);
             let first = (leaf.shape.current_range.start as usize).saturating_sub(1);
