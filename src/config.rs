@@ -265,9 +265,9 @@ const fn key(name: &'static str, effect: Effect, project: Project) -> Key {
 
 /// Every key with one value. `[modes."AGENT"]` and [`LATER_SECTIONS`] stand beside them.
 const KEYS: &[Key] = &[
-    key("approvals", Effect::NotYet, Project::UserOnly),
+    key("approvals", Effect::Now, Project::UserOnly),
     key("defer", Effect::NotYet, Project::Tightens),
-    key("on_record_failure", Effect::NotYet, Project::Tightens),
+    key("on_record_failure", Effect::Now, Project::Tightens),
     key("review.at_turn_end", Effect::Now, Project::Tightens),
     key("review.auto_accept", Effect::Now, Project::Tightens),
     key("review.max_hold_s", Effect::Now, Project::UserOnly),
@@ -286,7 +286,7 @@ const KEYS: &[Key] = &[
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
 const LATER_SECTIONS: &[&str] = &["assessor", "observe", "reviews", "web", "mcp"];
 
-/// The sections of the policy. Requests are not judged by them yet; `hunkgate policy` reads them.
+/// The sections of the policy. Requests are judged by them under `enforce`; `hunkgate policy` reads them always.
 const POLICY_SECTIONS: &[&str] = &["permissions", "rule"];
 
 /// The words for decisions, also those that other tools use.
@@ -405,10 +405,13 @@ impl Config {
 
     fn sections(&mut self, written: &Written) {
         for (section, line) in &written.sections {
+            if POLICY_SECTIONS.contains(section) && self.approvals == Approvals::Enforce {
+                continue;
+            }
             if POLICY_SECTIONS.contains(section) {
                 let file = &written.file;
                 self.warn(format!(
-                    "{file}:{line}: [{section}] is read by `hunkgate policy`; requests are not judged yet"
+                    "{file}:{line}: [{section}] only tells what would be said: requests are judged with approvals = \"enforce\""
                 ));
             } else {
                 self.warn(written.no_effect(&format!("[{section}]"), *line));
@@ -619,9 +622,9 @@ mod tests {
 
     #[test]
     fn a_key_without_effect_is_named() {
-        let config = user("approvals = \"enforce\"\n[[assessor]]\nid = 'x'\n");
+        let config = user("defer = \"deny\"\n[[assessor]]\nid = 'x'\n");
         assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
-        assert!(config.warnings[0].contains("config.toml:1: approvals has no effect"));
+        assert!(config.warnings[0].contains("config.toml:1: defer has no effect"));
         assert!(config.warnings[1].contains("[assessor]"));
         assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
     }

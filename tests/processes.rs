@@ -13,6 +13,8 @@ mod demo;
 mod durability;
 #[path = "processes/ends.rs"]
 mod ends;
+#[path = "processes/judged.rs"]
+mod judged;
 #[cfg(target_os = "linux")]
 #[path = "processes/kills.rs"]
 mod kills;

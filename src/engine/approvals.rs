@@ -364,8 +364,12 @@ impl Engine {
         let Some(ledger) = self.sessions.get(id).and_then(|known| self.ledger.session(&known.key)) else {
             return;
         };
+        let grants: Vec<String> = ledger.standing().grants().iter().map(|grant| grant.id.clone()).collect();
         let left: Vec<_> =
             ledger.standing().open().map(|row| (row.asking.request.clone(), row.state, row.at)).collect();
+        for grant in grants {
+            self.approval(id, Approval::GrantRevoked { grant, reason: "restart".to_owned() });
+        }
         for (request, state, at) in left {
             let over = match state {
                 crate::ledger::StandingState::Used => {

@@ -65,7 +65,7 @@ impl Engine {
         if method.starts_with("terminal/") && method != "terminal/create" {
             return self.terminal_asked(&id, &method, (fact, ambiguous), line);
         }
-        let Some(wanted) = wanted.filter(|_| !ambiguous) else {
+        let Some(wanted) = wanted.filter(|wanted| !ambiguous && answers_are_apart(wanted)) else {
             return self.refuse_request(&id, None, "the request cannot be read");
         };
         let Some(recorder) = self.record_keeper(&wanted.session) else {
@@ -413,7 +413,6 @@ impl Engine {
     }
 
     /// Cancels an allowed write or terminal that still waits for a look. Says whether it was one.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else that is parked was allowed here")]
     fn cancel_parked(&mut self, hold: crate::base::AskId, reason: &str) -> bool {
         let id = match self.holds.get_mut(hold).map(|parked| &parked.what) {
             Some(Held::FsWrite { request, .. } | Held::Terminal { request }) => request.clone(),
@@ -521,6 +520,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// Says whether each answer that is offered has an id of its own, and none of ours.
+fn answers_are_apart(wanted: &Wanted) -> bool {
+    let mut ids: Vec<&str> = wanted.options.iter().map(|option| option.id.as_str()).collect();
+    ids.sort_unstable();
+    ids.windows(2).all(|pair| pair[0] != pair[1]) && !ids.iter().any(|id| id.starts_with("hunkgate"))
 }
 
 fn refusal(id: &IdToken, reason: &str) -> Bytes {

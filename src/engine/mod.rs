@@ -2,6 +2,12 @@
 //!
 //! **Words.** [`Input`], [`Action`], [`Leg`].
 //!
+//! **Laws.** Of requests that are judged:
+//! 1. Nothing goes on before it is decided, and an allow is spent once (`transcripts`, `enforce/`).
+//! 2. No allow after a cancel (`enforce/a_cancel_beats_an_allow_that_has_not_gone_out`).
+//! 3. The agent's own "always" is never answered (`enforce/the_agents_own_always_is_never_passed_on`).
+//! 4. Nothing is answered that is not understood (`enforce/options_that_are_not_understood_are_never_answered_for_the_person`).
+//!
 //! **Uses.** Every room above it; the world never.
 //!
 //! **Not here.** Performing actions (`host`).

@@ -1,7 +1,7 @@
 //! Roots: opened for a session, looked at, and what an earlier process left behind in their journals.
 
 use crate::base::{AskId, RootId, SessionId, SessionKey};
-use crate::config::Written;
+use crate::config::{Approvals, Written};
 use crate::engine::conversation::Sharpness;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Level, Notice, OpenedRoot};
@@ -69,6 +69,12 @@ impl Engine {
             Some(Ok(written)) => {
                 config.tighten(written);
                 self.setup.withheld = self.setup.withheld.clone().and(written.withheld());
+            }
+            Some(Err(reason)) if config.approvals == Approvals::Enforce => {
+                self.docket.asks_for_all = true;
+                config.warn(format!(
+                    "a person is asked about everything: the project's configuration cannot be read: {reason}"
+                ));
             }
             Some(Err(reason)) => config.warn(format!("the project's configuration is ignored: {reason}")),
             None => {}

@@ -136,12 +136,10 @@ impl Engine {
             Mode::Auto => "post_turn",
         };
         let effective = if configured == "none" { "none" } else { "post_turn" };
-        PolicyShape {
-            mode,
-            configured: configured.into(),
-            effective: effective.into(),
-            enforced_on: Vec::new(),
-        }
+        let judged =
+            ["session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create"];
+        let enforced_on = if self.enforces() { judged.map(str::to_owned).to_vec() } else { Vec::new() };
+        PolicyShape { mode, configured: configured.into(), effective: effective.into(), enforced_on }
     }
 
     /// The session's mode is known, or changed.

@@ -14,7 +14,8 @@ use super::text::{self, Style};
 #[cfg(feature = "tui")]
 use super::tui;
 use super::waiting::Waiting;
-use crate::config::{Config, Written};
+use crate::config::{Approvals, Config, Written};
+use crate::policy::Policy;
 use crate::review::{Problem, ProblemKind};
 use jiff::tz::TimeZone;
 use std::collections::BTreeMap;
@@ -52,6 +53,7 @@ impl Machine {
     /// Reads the configuration and says how the agent is to be wrapped.
     pub fn launch(&self, wrap: Wrap) -> Result<Launch, Problem> {
         let config = read_config(wrap.config.as_deref())?;
+        usable(&Config::of(config.as_ref(), None))?;
         Ok(Launch {
             agent: wrap.agent,
             config,
@@ -319,4 +321,15 @@ fn read_config(named: Option<&Path>) -> Result<Option<Written>, Problem> {
         message: error.to_string(),
         hint: error.hint.or_else(|| Some("proxy-config.example.toml documents every key".to_owned())),
     })
+}
+
+/// Says whether requests can be judged by the rules that are configured: who wants them judged is not served without.
+fn usable(config: &Config) -> Result<(), Problem> {
+    if config.approvals != Approvals::Enforce {
+        return Ok(());
+    }
+    let home = env("HOME").filter(|home| !home.is_empty());
+    let home = home.as_ref().map(|home| home.to_string_lossy());
+    let compiled = Policy::compile(&config.rules, home.as_deref());
+    compiled.map(drop).map_err(|error| Problem::new(ProblemKind::Config, error.to_string()))
 }

@@ -1,0 +1,130 @@
+//! Requests that are judged, through the real proxy.
+
+use crate::proxy::{Proxy, spawn};
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// An agent that asks for what its prompt says, and tells what it was answered.
+const AGENT: &str = r#"
+while IFS= read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case "$line" in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"agentInfo":{"name":"scripted","version":"1"}}}';;
+    *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s1"}}';;
+    *'"session/prompt"'*)
+      prompt=$id
+      command=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
+      echo '{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t'$id'","title":"run","kind":"execute","rawInput":{"command":"'"$command"'"}},"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"once","name":"Once","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}';;
+    *'"id":"p"'*)
+      answer=$(printf '%s' "$line" | sed -n 's/.*"optionId":"\([a-z-]*\)".*/\1/p')
+      echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn","answer":"'$answer'"}}';;
+  esac
+done
+"#;
+
+struct Scene {
+    dir: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new(config: &str) -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(dir.path().join("tree")).expect("made");
+        std::fs::write(dir.path().join("config.toml"), config).expect("written");
+        Self { dir }
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.dir.path().canonicalize().expect("there").join(name).to_string_lossy().into_owned()
+    }
+
+    fn proxy(&self) -> Proxy {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command.args(["run", "--config", &self.at("config.toml"), "--", "sh", "-c", AGENT]);
+        spawn(command, |command| {
+            command.env("HUNKGATE_STATE_DIR", self.at("state"));
+        })
+    }
+
+    fn opened(&self) -> Proxy {
+        let mut proxy = self.proxy();
+        say(&mut proxy, 1, "initialize", &json!({ "protocolVersion": 1, "clientInfo": { "name": "test" } }));
+        until(&mut proxy, |frame| frame["id"] == 1);
+        say(&mut proxy, 2, "session/new", &json!({ "cwd": self.at("tree"), "mcpServers": [] }));
+        until(&mut proxy, |frame| frame["id"] == 2);
+        proxy
+    }
+}
+
+fn say(proxy: &mut Proxy, id: u32, method: &str, params: &Value) {
+    let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+    proxy.send(&format!("{frame}\n"));
+}
+
+fn prompt(proxy: &mut Proxy, id: u32, text: &str) {
+    let blocks = json!([{ "type": "text", "text": text }]);
+    say(proxy, id, "session/prompt", &json!({ "sessionId": "s1", "prompt": blocks }));
+}
+
+/// Reads up to a frame, and says whether the editor was asked for a permission on the way.
+fn until(proxy: &mut Proxy, so: impl Fn(&Value) -> bool) -> (Value, bool) {
+    let mut asked = false;
+    loop {
+        let line = proxy.line();
+        assert!(!line.is_empty(), "the proxy ended");
+        let frame: Value = serde_json::from_str(&line).expect("JSON");
+        if so(&frame) {
+            return (frame, asked);
+        }
+        asked |= frame["method"] == "session/request_permission";
+    }
+}
+
+#[test]
+fn rules_answer_for_the_person_and_the_rest_is_asked() {
+    let scene = Scene::new(
+        "approvals = \"enforce\"\n[permissions]\nallow = [\"Bash(cargo test:*)\"]\ndeny = [\"Bash(git push:*)\"]\n",
+    );
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "cargo test");
+    let (answered, asked) = until(&mut proxy, |frame| frame["id"] == 3);
+    assert_eq!((answered["result"]["answer"].as_str(), asked), (Some("once"), false));
+    prompt(&mut proxy, 4, "git push origin main");
+    let (answered, asked) = until(&mut proxy, |frame| frame["id"] == 4);
+    assert_eq!((answered["result"]["answer"].as_str(), asked), (Some("no"), false));
+    prompt(&mut proxy, 5, "make");
+    let (question, _) = until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    let options = question["params"]["options"].as_array().expect("options").clone();
+    assert!(options.iter().all(|option| option["optionId"] != "always"), "{options:?}");
+    proxy.send("{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"hunkgate-always\"}}}\n");
+    let (answered, _) = until(&mut proxy, |frame| frame["id"] == 5);
+    assert_eq!(answered["result"]["answer"], "once");
+    prompt(&mut proxy, 6, "make");
+    let (answered, asked) = until(&mut proxy, |frame| frame["id"] == 6);
+    assert_eq!((answered["result"]["answer"].as_str(), asked), (Some("once"), false));
+    proxy.close_input();
+    assert_eq!(proxy.finish().1, 0);
+}
+
+#[test]
+fn rules_that_cannot_be_used_refuse_to_start() {
+    let scene = Scene::new("approvals = \"enforce\"\n[permissions]\nallow = [\"Bsh(ls)\"]\n");
+    let mut proxy = scene.proxy();
+    say(&mut proxy, 1, "initialize", &json!({ "protocolVersion": 1 }));
+    let (answered, _) = until(&mut proxy, |frame| frame["id"] == 1);
+    assert!(answered["error"]["message"].as_str().is_some_and(|said| said.contains("Bsh")), "{answered}");
+    proxy.close_input();
+    assert_ne!(proxy.finish().1, 0);
+}
+
+#[test]
+fn nothing_is_allowed_where_nothing_can_be_recorded() {
+    let scene = Scene::new("approvals = \"enforce\"\n[permissions]\nallow = [\"Bash\"]\n");
+    std::fs::write(scene.at("state"), "a file in the place of the state directory").expect("written");
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "cargo test");
+    let (answered, asked) = until(&mut proxy, |frame| frame["id"] == 3);
+    assert_eq!((answered["result"]["answer"].as_str(), asked), (Some(""), false));
+    proxy.close_input();
+    proxy.finish();
+}
