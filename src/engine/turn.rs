@@ -80,6 +80,12 @@ impl Engine {
                 let complete = sharp == Sharpness::Hard;
                 let event = Event::BaseTaken { root, position, tree, complete };
                 self.record(Log::Session(key.clone()), event, Durability::Synced);
+                if !complete {
+                    let text = "the first prompt did not wait for the base; what changed meanwhile is listed as of \
+                                unknown base, and cannot be rejected";
+                    let event = Event::Noticed { topic: "base".into(), path: None, text: text.into() };
+                    self.record(Log::Session(key.clone()), event, Durability::Written);
+                }
                 self.out.push(Action::Pin { session: key.clone() });
             }
         }

@@ -8,7 +8,9 @@ use crate::ledger::content::{Body, Diffs};
 use crate::ledger::mediated::Passage;
 use crate::ledger::moment::Moment;
 use crate::ledger::suspect::FactIndex;
-use crate::ledger::{Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb};
+use crate::ledger::{
+    Base, Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -86,20 +88,23 @@ pub(super) struct History {
 }
 
 impl Scene<'_> {
-    /// Gathers the steps of a path after the observation `base`.
-    pub(super) fn steps(&self, path: &RepoPath, places: &[Place], base: ObservationNo) -> Vec<Step> {
+    /// Gathers the steps of a path after the base; with what changed while a base was taken that the prompt did not wait
+    /// for.
+    pub(super) fn steps(&self, path: &RepoPath, places: &[Place], base: &Base) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         let mut background = false;
         for place in places {
             let Some((previous, observation, change)) = self.at(*place) else { continue };
-            if observation.no <= base || change.before == change.after {
+            let doubted = base.doubts(observation.no, change);
+            if (observation.no <= base.position && !doubted) || change.before == change.after {
                 continue;
             }
             if let Some(last) = steps.last().filter(|last| last.after != change.before) {
                 steps.push(unseen(last, change, observation));
             }
             let moment = Moment::of(previous, observation, change);
-            let evidence = self.evidence(path, moment, (previous, observation, change), background);
+            let mut evidence = self.evidence(path, moment, (previous, observation, change), background);
+            evidence.base_unknown |= doubted;
             let mut step = Step {
                 before: change.before,
                 after: change.after,

@@ -167,6 +167,8 @@ pub struct Flags {
     pub ignored: bool,
     /// Its base was read only after the prompt had been forwarded (rulings.md 2).
     pub base_unknown: bool,
+    /// It changed while a process took its first look.
+    pub meanwhile: bool,
     /// No watch told of it: a walk found it, and it may have changed before looks that did not see it.
     pub untold: bool,
 }

@@ -42,6 +42,14 @@ pub struct Base {
     pub complete: bool,
 }
 
+impl Base {
+    /// Says whether a change was seen by the look that became the base, and may have been made after the prompt had gone
+    /// on without it (rulings.md 2).
+    pub(super) fn doubts(&self, seen: ObservationNo, change: &crate::ledger::Change) -> bool {
+        seen == self.position && !self.complete && (change.flags.base_unknown || change.flags.meanwhile)
+    }
+}
+
 /// One turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TurnRow {

@@ -81,13 +81,17 @@ impl Cache {
     /// Studies one root for a session, from the observation that is its base; `None` without a base or chain.
     pub(super) fn study(&mut self, subject: &Subject<'_>, root: &RootId) -> Option<Study<'_>> {
         let chain = subject.ledger.chain(root)?;
-        let base = subject.ledger.session(subject.session)?.base(root)?.position;
+        let base = *subject.ledger.session(subject.session)?.base(root)?;
         let cache = self.roots.entry(root.clone()).or_default();
         cache.sync(chain);
         let RootCache { index, places, observed: _, sessions, diffs } = cache;
         let kept = sessions.entry(subject.session.clone()).or_default();
-        if kept.base != base || kept.family != *subject.family {
-            *kept = SessionCache { base, family: subject.family.clone(), answers: BTreeMap::new() };
+        if kept.base != base.position || kept.family != *subject.family {
+            *kept = SessionCache {
+                base: base.position,
+                family: subject.family.clone(),
+                answers: BTreeMap::new(),
+            };
         }
         let scene = Scene {
             ledger: subject.ledger,
@@ -99,7 +103,7 @@ impl Cache {
         };
         let mut steps: BTreeMap<RepoPath, Vec<Step>> = BTreeMap::new();
         for (path, places) in places.iter() {
-            let gathered = scene.steps(path, places, base);
+            let gathered = scene.steps(path, places, &base);
             if !gathered.is_empty() {
                 steps.insert(path.clone(), gathered);
             }

@@ -299,8 +299,11 @@ impl RootStore {
         let walked = self.walk_and_read(errand, &mut changes, brought);
         let linked = walked.and_then(|made| {
             let made = if self.looked { made } else { Vec::new() };
-            let listed =
-                if first { doubtful(&changes, errand.began) } else { changes.values().cloned().collect() };
+            let listed = if first {
+                doubtful(&changes, errand.began)
+            } else {
+                changes.values().cloned().map(|change| self.dated(change, errand.began)).collect()
+            };
             self.link(errand, listed, made, brought)
         });
         match &linked {
@@ -444,6 +447,12 @@ impl RootStore {
             self.table.take_released().into_iter().for_each(|watch| watcher.forget(watch));
         }
         Ok(found)
+    }
+
+    /// Marks what changed while a process took its first look.
+    fn dated(&self, mut change: Change, began: WallNs) -> Change {
+        change.flags.meanwhile = !self.looked && change.ctime >= began;
+        change
     }
 
     /// Opens the top. Refuses to take another directory for this root.

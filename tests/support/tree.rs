@@ -129,6 +129,17 @@ impl Tree {
         (tree, changes)
     }
 
+    /// Returns what changed at or after an instant, as a first look lists it: of unknown base.
+    pub(crate) fn meanwhile(&mut self, root: &RootId, since: WallNs, at: WallNs) -> Vec<Change> {
+        let now = self.current(root);
+        let flags = Flags { base_unknown: true, ..Flags::default() };
+        let change = |(path, state): (RepoPath, FileState)| {
+            let (mtime, ctime) = self.times(root, &path);
+            Change { path, before: None, after: Some(state), read_at: at, mtime, ctime, flags }
+        };
+        now.into_iter().map(change).filter(|change| change.ctime >= since).collect()
+    }
+
     fn current(&mut self, root: &RootId) -> BTreeMap<RepoPath, FileState> {
         let prefix = format!("{}/", self.top(root));
         let beneath: Vec<(RepoPath, File)> = self

@@ -48,6 +48,8 @@ pub(crate) struct World {
     positions: BTreeMap<RootId, ObservationNo>,
     stalled: bool,
     failing: Option<String>,
+    /// When the first of the looks that wait was asked for.
+    asked: Option<WallNs>,
     /// How well the roots are seen.
     sight: Option<Sight>,
     /// When the last look began that found nothing new, root by root.
@@ -104,6 +106,7 @@ impl World {
             positions: BTreeMap::new(),
             stalled: false,
             failing: None,
+            asked: None,
             sight: None,
             still: BTreeMap::new(),
             held: VecDeque::new(),
@@ -295,6 +298,7 @@ impl World {
             }
             Action::Observe { ask, root, why, named } => {
                 if self.stalled {
+                    self.asked.get_or_insert(self.now.wall);
                     self.held.push_back(Action::Observe { ask, root, why, named });
                     return Vec::new();
                 }
@@ -409,8 +413,11 @@ impl World {
             let foreign = self.take_foreign(&root);
             return Input::Observed { ask, root, foreign, outcome: Err(gap), sight: None };
         }
-        let (tree, changes) = self.tree.look(&root, at);
+        let (tree, mut changes) = self.tree.look(&root, at);
         let last = self.positions.get(&root).copied();
+        if let Some(asked) = self.asked.take().filter(|_| last.is_none()) {
+            changes = self.tree.meanwhile(&root, asked, at);
+        }
         if let Some(no) = last.filter(|_| changes.is_empty() && self.looked.contains(&root)) {
             // Where nothing moved the last link is said again: nothing is appended.
             self.still.insert(root.clone(), at);
