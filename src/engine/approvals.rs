@@ -45,6 +45,7 @@ impl Engine {
             subject,
             session,
             recorder: recorder.clone(),
+            whole: true,
             spent: Vec::new(),
             held: None,
         };

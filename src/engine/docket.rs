@@ -34,6 +34,8 @@ pub(super) struct Request {
     pub rev: u32,
     /// How far it has come.
     pub state: State,
+    /// Whether the texts that it tells are whole files: a fragment covers no write.
+    pub whole: bool,
     /// The effects that a follow-up has spent: an allow covers each of them once.
     pub spent: Vec<crate::policy::Effect>,
     /// What is held of it while it is judged or asked about.
@@ -152,7 +154,7 @@ impl Docket {
     pub(super) fn covering(&self, session: &SessionId, subject: &Subject) -> Option<&RequestKey> {
         let covers = |request: &Request| {
             let has = |effect| request.subject.effects().contains(effect) && !request.spent.contains(effect);
-            let asked = !request.options.is_empty() && request.state != State::Open;
+            let asked = !request.options.is_empty() && request.state != State::Open && request.whole;
             let known = subject.evidence == Evidence::Structured;
             request.session == *session && asked && known && subject.effects().iter().all(has)
         };

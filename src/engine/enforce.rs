@@ -8,8 +8,8 @@
 //!
 //! A cancel beats every allow that has not gone out. What cannot be read, judged or recorded is refused.
 
-use crate::acp::{Fact, Wanted, WantedBy, author};
-use crate::base::{Leg, RequestKey, SessionId};
+use crate::acp::{Fact, Said, Wanted, WantedBy, author};
+use crate::base::{Digest, Leg, RequestKey, SessionId};
 use crate::config::{Approvals, Decision, OnRecordFailure};
 use crate::engine::conversation::{About, Heard};
 use crate::engine::docket::{Parcel, Question, Request, State};
@@ -121,6 +121,7 @@ impl Engine {
             at: self.now,
             rev: 1,
             state: State::Open,
+            whole: false,
             spent: Vec::new(),
             held: Some(Box::new(parcel)),
         };
@@ -188,8 +189,12 @@ impl Engine {
         let covering = self.docket.covering(&request.session, &request.subject);
         let covering = covering.filter(|by| follows && *by != key).cloned();
         let grant = self.grant_for(request, &verdict);
-        if let Some(held) = self.docket.get_mut(key).and_then(|request| request.held.as_mut()) {
-            held.finding = Some(finding);
+        if let Some(request) = self.docket.get_mut(key) {
+            request.whole =
+                request.held.as_ref().is_some_and(|held| tells_whole_files(&held.wanted, &finding));
+            if let Some(held) = request.held.as_mut() {
+                held.finding = Some(finding);
+            }
         }
         match (verdict.decision, covering, grant) {
             (Decision::Deny, ..) => self.deny(key, decider(&verdict), &said(&verdict)),
@@ -527,6 +532,18 @@ fn answers_are_apart(wanted: &Wanted) -> bool {
     let mut ids: Vec<&str> = wanted.options.iter().map(|option| option.id.as_str()).collect();
     ids.sort_unstable();
     ids.windows(2).all(|pair| pair[0] != pair[1]) && !ids.iter().any(|id| id.starts_with("hunkgate"))
+}
+
+/// Says whether every text that a request tells is that of a whole file, by what stands there now.
+#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else tells a whole text")]
+fn tells_whole_files(wanted: &Wanted, finding: &Finding) -> bool {
+    let stands = |text: &str| finding.stands.iter().any(|found| found.ends_with(text));
+    wanted.claims.iter().all(|claim| match &claim.says {
+        Said::Whole { .. } => true,
+        Said::Diff { old: None, .. } => stands(" absent"),
+        Said::Diff { old: Some(old), .. } => stands(&Digest::of(&[old.as_bytes()]).to_string()),
+        _ => false,
+    })
 }
 
 fn refusal(id: &IdToken, reason: &str) -> Bytes {

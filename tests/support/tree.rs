@@ -190,7 +190,8 @@ impl hunkgate::policy::Ground for Tree {
     }
 
     fn content(&self, absolute: &str) -> String {
-        self.bytes(absolute).map_or_else(|| "absent".to_owned(), |bytes| blob_id(bytes).to_string())
+        self.bytes(absolute)
+            .map_or_else(|| "absent".to_owned(), |bytes| hunkgate::base::Digest::of(&[bytes]).to_string())
     }
 }
 
