@@ -20,8 +20,7 @@ impl Lines {
     /// Cuts a text.
     pub(super) fn of(text: &str) -> Self {
         let end = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        let mut ends: Vec<u32> =
-            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| end(at + 1)).collect();
+        let mut ends: Vec<u32> = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| end(at + 1)).collect();
         let torn = !text.is_empty() && !text.ends_with('\n');
         if torn {
             ends.push(end(text.len()));

@@ -84,7 +84,8 @@ fn credit(style: &Style, hunk: &HunkShape) -> String {
     parts.join(" · ")
 }
 
-fn grade_words(grade: Grade) -> &'static str {
+/// Returns the words for a grade.
+pub(in crate::surface) fn grade_words(grade: Grade) -> &'static str {
     match grade {
         Grade::InTurn => "in turn",
         Grade::BaseUnknown => "base unknown",

@@ -1,7 +1,7 @@
 //! One hunk or entry, with its lines cut.
 
 use super::stream::Layout;
-use crate::ledger::{Grade, HunkShape, ReviewState};
+use crate::ledger::{HunkShape, ReviewState};
 use crate::surface::sides::{Lines, Sides, after, before};
 use std::cell::OnceCell;
 
@@ -119,19 +119,5 @@ impl Leaf {
             ReviewState::Accepted => "accepted",
             ReviewState::Rejected => "rejected",
         }
-    }
-}
-
-/// Returns the word for a grade.
-pub(super) fn grade_word(grade: Grade) -> &'static str {
-    match grade {
-        Grade::InTurn => "in turn",
-        Grade::BaseUnknown => "base unknown",
-        Grade::Mediated
-        | Grade::Verified
-        | Grade::Sole
-        | Grade::Ordered
-        | Grade::Contested
-        | Grade::External => grade.as_str(),
     }
 }

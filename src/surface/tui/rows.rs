@@ -1,7 +1,7 @@
 //! One row of the stream.
 
 use super::cells::{Pen, Place, put, put_right};
-use super::leaf::{Leaf, grade_word};
+use super::leaf::Leaf;
 use super::model::Model;
 use super::msg::Inked;
 use super::stream::{Block, Kind, Layout, Part, Unit, call_title};
@@ -9,6 +9,7 @@ use super::theme::{Ink, Look, Side, Theme};
 use super::update::find;
 use crate::ledger::{ReviewState, Side as DiffSide};
 use crate::review::DecideVerb;
+use crate::surface::text::grade_words;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use std::ops::Range;
@@ -138,7 +139,7 @@ impl Painter<'_> {
         let mark = if new { "new " } else { "" };
         let taken = put(buffer, self.theme, rest, mark, self.look(Look::Notice));
         let mut words =
-            vec![span(first, leaves[leaves.len() - 1]), grade_word(first.shape.evidence.grade).to_owned()];
+            vec![span(first, leaves[leaves.len() - 1]), grade_words(first.shape.evidence.grade).to_owned()];
         let mut told: Vec<&str> = Vec::new();
         for call in leaves.iter().flat_map(|leaf| &leaf.shape.calls) {
             if !told.contains(&call.tool_call_id.as_str()) {
