@@ -40,12 +40,9 @@ fn a_session_opens_and_a_prompt_is_forwarded_before_the_first_look_at_the_root_e
     let hunks = scratch.hunks();
     let of = |path: &str| hunks.iter().find(|hunk| hunk["path"] == path);
     assert!(of("late").is_some_and(|hunk| hunk["tool_call_ids"] == json!(["t2"])), "{hunks:?}");
-    // What was written before the base was read is said to be of unknown base, or not listed: it is never the agent's.
-    let early = of("a").map(|hunk| hunk["evidence"]["grades"].clone()).unwrap_or_default();
-    assert!(
-        early.is_null() || early.as_object().unwrap().keys().all(|grade| grade == "base_unknown"),
-        "{early}"
-    );
+    // What was written before the base was read is said to be of unknown base: it is never silently base.
+    let early = of("a").map(|hunk| hunk["evidence"]["grade"].clone());
+    assert_eq!(early, Some(json!("base_unknown")), "{hunks:?}");
     live.end();
 }
 
