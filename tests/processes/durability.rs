@@ -183,7 +183,7 @@ fn where_nothing_more_can_be_written_the_conversation_goes_on_and_it_is_said() {
     live.end();
 }
 
-// Law: without watches left the rest is walked; without a queue everything is; nothing is missed.
+// Law: without watches left the rest is walked; without a queue everything is; nothing is missed, and it is said.
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 #[test]
@@ -216,6 +216,9 @@ fn when_the_kernel_has_no_watches_left_nothing_is_missed() {
         for path in ["d0/f", "d4/f", "d8/f", "d11/f", &format!("new/{mode}/f")] {
             assert!(paths.iter().any(|listed| listed == path), "{mode}: {path} is not in {paths:?}");
         }
+        let status = scratch.json(&["status"])["roots"][0].clone();
+        assert_eq!(status["observing"], mode, "{status}");
+        assert!(status["because"].is_string(), "nobody says why: {status}");
         live.end();
     }
 }
