@@ -16,6 +16,7 @@ mod race;
 #[path = "../tests/race/support.rs"]
 mod support;
 
+use race::op::Draw;
 use race::stage::{Cast, Race};
 use race::table::Table;
 
@@ -30,11 +31,12 @@ fn main() {
         Some(seed) => seed..seed + 1,
         None => 0..value("--seeds").unwrap_or(2_000),
     };
+    let draws: &[Draw] = if has("--hostile") { &[Draw::Hostile] } else { &[Draw::Measured, Draw::Hostile] };
     let people: &[bool] = if has("--person") { &[true] } else { &[false, true] };
     let mut wrong = 0;
-    for &person in people {
+    for (draw, person) in draws.iter().flat_map(|&draw| people.iter().map(move |&person| (draw, person))) {
         for (batches, jobs) in [(false, false), (true, false), (true, true)] {
-            let cast = Cast { person, batches, jobs };
+            let cast = Cast { person, batches, jobs, draw };
             let mut table = Table::default();
             for seed in seeds.clone() {
                 let (found, world) = Race::new(seed, cast).run();
@@ -46,6 +48,9 @@ fn main() {
             let title = format!("{cast:?}, seeds {}..{}", seeds.start, seeds.end);
             println!("{}", table.told(&title));
             for line in table.wrongs.iter().take(20) {
+                println!("  {line}");
+            }
+            for line in table.missed.iter().filter(|_| has("--missed")) {
                 println!("  {line}");
             }
             wrong += table.wrong_claims + table.wrong_others;

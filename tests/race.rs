@@ -8,14 +8,25 @@ mod race;
 #[path = "race/support.rs"]
 mod support;
 
+use race::op::Draw;
 use race::stage::{Cast, Race};
 use race::table::Table;
 
-const SEEDS: u64 = 20;
+const SEEDS: u64 = 16;
 
-fn races(cast: Cast) -> Table {
+/// Races that once showed a wrong credit; their causes are laws in `tests/laws/rivals.rs`.
+const ONCE_WRONG: [(u64, Cast); 6] = [
+    (824, Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }),
+    (956, Cast { person: true, batches: false, jobs: false, draw: Draw::Measured }),
+    (981, Cast { person: true, batches: true, jobs: false, draw: Draw::Measured }),
+    (752, Cast { person: true, batches: true, jobs: true, draw: Draw::Measured }),
+    (201, Cast { person: true, batches: false, jobs: false, draw: Draw::Hostile }),
+    (77, Cast { person: true, batches: true, jobs: false, draw: Draw::Hostile }),
+];
+
+fn races(cast: Cast, seeds: impl IntoIterator<Item = u64>) -> Table {
     let mut table = Table::default();
-    for seed in 0..SEEDS {
+    for seed in seeds {
         table.add(Race::new(seed, cast).run().0);
     }
     println!("{}\n{}", table.told(&format!("{cast:?}")), table.wrongs.join("\n"));
@@ -27,26 +38,45 @@ fn nothing_is_wrong(table: &Table) {
     assert_eq!((table.wrong_claims, table.wrong_others), (0, 0), "{:#?}", table.wrongs);
 }
 
+/// Says how many of the lines that can be attributed are, in parts of a hundred.
+fn share(table: &Table) -> u64 {
+    let (all, right) = table.of_calls();
+    right * 100 / (all - table.irreducible()).max(1)
+}
+
 #[test]
 fn an_agent_that_does_one_thing_after_the_other_has_its_lines() {
-    let table = races(Cast { person: false, batches: false, jobs: false });
+    let table =
+        races(Cast { person: false, batches: false, jobs: false, draw: Draw::Measured }, 0..2 * SEEDS);
     nothing_is_wrong(&table);
     assert_eq!(table.beside(), 0);
-    let ((all, right), (claims, claimed)) = (table.of_calls(), table.of_claims());
-    assert!(claimed * 100 >= claims * 93, "{claimed} of {claims} claimed lines are attributed");
-    // The rest are calls that tell nothing, or write before they are announced (docs/ledger.md, "Measured").
-    assert!(right * 100 >= all * 75, "{right} of {all} lines are attributed");
+    assert!(share(&table) >= 97, "{} % of what can be attributed is", share(&table));
 }
 
 #[test]
 fn calls_side_by_side_and_jobs_left_behind_are_not_taken_for_each_other() {
-    let table = races(Cast { person: false, batches: true, jobs: true });
+    let table = races(Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }, 0..2 * SEEDS);
     nothing_is_wrong(&table);
-    let (claims, claimed) = table.of_claims();
-    assert!(claimed * 100 >= claims * 80, "{claimed} of {claims} claimed lines are attributed");
+    assert!(share(&table) >= 95, "{} % of what can be attributed is", share(&table));
 }
 
 #[test]
 fn a_person_who_types_beside_is_credited_to_no_call_that_claims() {
-    nothing_is_wrong(&races(Cast { person: true, batches: true, jobs: true }));
+    let cast = Cast { person: true, batches: true, jobs: true, draw: Draw::Measured };
+    nothing_is_wrong(&races(cast, 0..SEEDS));
+}
+
+#[test]
+fn the_worst_of_everything_that_was_seen_makes_no_line_wrong() {
+    for person in [false, true] {
+        let cast = Cast { person, batches: true, jobs: true, draw: Draw::Hostile };
+        nothing_is_wrong(&races(cast, 0..SEEDS));
+    }
+}
+
+#[test]
+fn what_once_was_wrong_stays_right() {
+    for (seed, cast) in ONCE_WRONG {
+        nothing_is_wrong(&races(cast, [seed]));
+    }
 }

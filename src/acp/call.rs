@@ -109,6 +109,10 @@ fn only_reads(fields: &Fields<'_>, call: &str) -> bool {
     if let Some(name) = fields.at(&["_meta", "claudeCode", "toolName"]).or_else(|| fields.member("name")) {
         return name.text().is_some_and(|it| CLAUDE_READS.contains(&&*it) || OPENCODE_READS.contains(&&*it));
     }
+    // qwen and vibe; qwen's tools are gemini's.
+    if let Some(name) = fields.at(&["_meta", "toolName"]).or_else(|| fields.at(&["_meta", "tool_name"])) {
+        return name.text().is_some_and(|it| GEMINI_READS.contains(&&*it));
+    }
     if let Some((tool, _)) = call.split_once("__") {
         return GEMINI_READS.contains(&tool);
     }

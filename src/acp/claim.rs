@@ -575,6 +575,9 @@ mod tests {
         };
         assert!(reads(json!({ "_meta": { "claudeCode": { "toolName": "Read" } } })));
         assert!(reads(json!({ "name": "Grep" })));
+        assert!(reads(json!({ "_meta": { "toolName": "read_file" } })), "qwen");
+        assert!(reads(json!({ "_meta": { "tool_name": "read_file" } })), "vibe");
+        assert!(!reads(json!({ "_meta": { "toolName": "run_shell_command" }, "kind": "read" })));
         assert!(reads(json!({ "toolCallId": "read_file__1", "kind": "read" })));
         assert!(reads(json!({ "title": "read", "kind": "read" })));
         assert!(!reads(json!({ "title": "cat a", "kind": "read" })));

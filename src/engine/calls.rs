@@ -59,7 +59,8 @@ impl Engine {
             self.call_settled(asker, &update.call, if failed { Settlement::Failed } else { Settlement::Ok });
         }
         if let Some(call) = closed {
-            self.close_window(&id, &call.window, Hi::Reported);
+            let failed = update.status == Some(CallStatus::Failed);
+            self.close_window(&id, &call.window, if failed { Hi::Failed } else { Hi::Reported });
             self.look(&id, Why::WindowClosed, &call.named);
         } else if !named.is_empty() || change == CallChange::Opened {
             self.look(&id, Why::WindowOpened, &named);

@@ -8,8 +8,11 @@ use crate::diff::Text;
 use crate::ledger::explain::{Claimed, explain};
 use crate::ledger::moment::Moment;
 use crate::ledger::suspect::{FactIndex, Suspect};
-use crate::ledger::{CallKey, ClaimBody, Credit, Grade, ToolKind};
+use crate::ledger::{CallKey, Claim, ClaimBody, Credit, Grade, ToolKind};
 use std::collections::BTreeSet;
+
+/// How long a text has been composed at least when the message that tells it comes.
+const COMPOSED_MS: i64 = 1;
 
 /// Everything that the credit of one step depends on. Equal inputs give equal credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +95,7 @@ impl Evidence {
         for found in explain(before, after, &claims) {
             let credit = match found.by.as_slice() {
                 [] => self.rest(None),
-                &[only] if !before.is_empty() && self.has_rivals(only, index) => {
+                &[only] if (!before.is_empty() || found.text != *after) && self.is_blind(only, index) => {
                     self.contested(&self.suspects.iter().collect::<Vec<_>>())
                 }
                 by => self.claimed(by),
@@ -135,9 +138,16 @@ impl Evidence {
         };
         let doubtful = self.background;
         let receives = |suspect: &&Suspect| {
-            let able = suspect.key.is_some() && !suspect.is_weak() && !gave_text(suspect);
+            let only_removes = suspect.kind == ToolKind::Delete && !self.gone;
+            let able = suspect.key.is_some() && !suspect.is_weak() && !gave_text(suspect) && !only_removes;
             let sure = suspect.claims_path() || !(doubtful || suspect.was_lost_before(self.looked));
-            able && sure && suspect.covers(&self.moment, self.looked)
+            // An edit that does not even name the path must at least have had the whole step to itself.
+            let whole =
+                !suspect.kind.names_its_targets() || suspect.claims_path() || suspect.holds(&self.moment);
+            let elsewhere = suspect.kind.names_its_targets()
+                && !suspect.claims_path()
+                && index.is_some_and(|index| index.has_claimed(suspect));
+            able && sure && whole && !elsewhere && suspect.covers(&self.moment, self.looked)
         };
         match self.suspects.as_slice() {
             [] => self.nobody(),
@@ -174,20 +184,19 @@ impl Evidence {
         }
     }
 
-    /// Says whether a suspect told what it wrote and not over what, while others that told no text may have written
-    /// before it between two looks: whose each line is cannot be said.
-    fn has_rivals(&self, only: usize, index: &FactIndex) -> bool {
-        let told =
-            |suspect: &Suspect| suspect.claims.iter().any(|&number| index.claim(number).body.gives_text());
+    /// Says whether a suspect told what it wrote and not over what, and told it only after the look before the step:
+    /// somebody else may have written in between what it read and wrote back. A text told before that look holds
+    /// nothing that was written after it.
+    fn is_blind(&self, only: usize, index: &FactIndex) -> bool {
+        let claims = || self.suspects[only].claims.iter().map(|&number| index.claim(number));
         let overwrites = |body: &ClaimBody| {
             matches!(body, ClaimBody::Whole { old: None, .. } | ClaimBody::Diff { old: None, .. })
         };
-        let mut texts = self.suspects[only].claims.iter().map(|&number| &index.claim(number).body);
-        let blind = texts.clone().any(overwrites) && texts.all(|body| overwrites(body) || !body.gives_text());
-        let rival = |(at, suspect): (usize, &Suspect)| {
-            at != only && !suspect.is_weak() && !told(suspect) && !self.tellers.contains(&at)
-        };
-        blind && self.suspects.iter().enumerate().any(rival)
+        let told = |claim: &&Claim| claim.body.gives_text();
+        claims().any(|claim| overwrites(&claim.body))
+            && claims()
+                .filter(told)
+                .all(|claim| overwrites(&claim.body) && claim.at > self.moment.floor.plus_ms(COMPOSED_MS))
     }
 
     /// Credits lines that the claims of these suspects change.
@@ -248,15 +257,20 @@ impl Evidence {
         numbered.sort_unstable();
         let texts = numbered.into_iter().map(|(number, suspect)| {
             let body = &index.claim(number).body;
-            // A call that deletes names what it deletes; beside another it may have found it gone.
-            let deletes = self.suspects.len() == 1
-                && self.suspects[suspect].kind == ToolKind::Delete
-                && *body == ClaimBody::Location;
+            // A call that deletes names what it deletes; beside another it has done so when it says that it has.
+            let teller = &self.suspects[suspect];
+            let deletes = teller.kind == ToolKind::Delete
+                && *body == ClaimBody::Location
+                && (self.suspects.len() == 1 || teller.succeeded());
             (suspect, if deletes { &ClaimBody::Delete } else { body })
         });
+        let beside = self.suspects.len() > 1;
+        let undone = |suspect: usize, body: &ClaimBody| {
+            beside && matches!(body, ClaimBody::Delete) && self.suspects[suspect].failed()
+        };
         let passed = self.passed.iter().map(|(suspect, body)| (*suspect, body));
         texts
-            .filter(|(_, body)| self.can_be(body))
+            .filter(|&(suspect, body)| self.can_be(body) && !undone(suspect, body))
             .chain(passed)
             .map(|(suspect, body)| Claimed { suspect, body })
             .collect()

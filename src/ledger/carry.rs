@@ -29,6 +29,9 @@ impl Credits {
     }
 }
 
+/// Stands for a credit that is not carried on.
+const UNKNOWN: u32 = u32::MAX;
+
 /// Where a line of the current text came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Author {
@@ -98,6 +101,32 @@ impl Carried {
         for (line, who) in &mut self.removed {
             if !removed_before.contains_key(line) {
                 *who = source.removed.get(line).copied().unwrap_or(credit);
+            }
+        }
+    }
+
+    /// Forgets who wrote what is not the base's.
+    pub(super) fn forget_written(&mut self) {
+        for author in &mut self.lines {
+            if let Author::Written(credit) = author {
+                *credit = UNKNOWN;
+            }
+        }
+    }
+
+    /// Takes in that a file that stood empty, or was gone, was filled again: lines that stood before stand again, whoever
+    /// put them back. `step` leads from the text before to the one after, of `len` lines.
+    pub(super) fn stand_again(&mut self, stood: &Self, step: &Diff, len: u32) {
+        let aligned = LineMap::new(step, u32::try_from(stood.lines.len()).unwrap_or(u32::MAX), len);
+        for (before, &author) in (1..).zip(&stood.lines) {
+            let slot = aligned.forward(before).and_then(|now| self.lines.get_mut(now as usize - 1));
+            match (slot, author) {
+                (Some(slot), Author::Base(line)) => {
+                    *slot = author;
+                    self.removed.remove(&line);
+                }
+                (Some(slot), Author::Written(credit)) if credit != UNKNOWN => *slot = author,
+                (Some(_) | None, Author::Written(_)) | (None, Author::Base(_)) => {}
             }
         }
     }

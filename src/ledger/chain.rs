@@ -16,6 +16,8 @@ pub struct Chain {
     observations: Vec<Arc<Observation>>,
     gaps: Vec<PlacedGap>,
     windows: IndexMap<WindowId, Arc<Window>>,
+    /// The window that opened, changed or closed, by its position, once for each time.
+    moved: Vec<usize>,
     open: BTreeSet<WindowId>,
     claims: Vec<Arc<Claim>>,
     proxies: BTreeMap<ProxyId, Presence>,
@@ -145,9 +147,14 @@ impl Chain {
         self.windows.values().map(Arc::as_ref)
     }
 
-    /// Returns every window as it is shared: one that changes is another allocation.
-    pub fn shared_windows(&self) -> impl ExactSizeIterator<Item = &Arc<Window>> {
-        self.windows.values()
+    /// Returns a window by its position, as it is shared.
+    pub(super) fn window_at(&self, position: usize) -> Option<&Arc<Window>> {
+        self.windows.get_index(position).map(|(_, window)| window)
+    }
+
+    /// Returns the positions of the windows that opened, changed or closed, in the order in which they did.
+    pub(super) fn moved_windows(&self) -> &[usize] {
+        &self.moved
     }
 
     /// Returns every claim as it is shared, in the order in which they were received.
@@ -237,10 +244,11 @@ impl Chain {
 
     /// Opens a window; said again of one, sharpens its opening or names its call.
     fn open_window(&mut self, window: &Window) {
-        if let Some(known) = self.windows.get_mut(&window.id).map(Arc::make_mut) {
+        if let Some((at, _, known)) = self.windows.get_full_mut(&window.id) {
             if known.session == window.session && known.proxy == window.proxy {
                 let closed = known.closed.or(window.closed);
-                *known = Window { closed, ..window.clone() };
+                *known = Arc::new(Window { closed, ..window.clone() });
+                self.moved.push(at);
             } else {
                 self.odd += 1;
             }
@@ -249,16 +257,20 @@ impl Chain {
         if window.closed.is_none() {
             self.open.insert(window.id.clone());
         }
+        self.moved.push(self.windows.len());
         self.windows.insert(window.id.clone(), Arc::new(window.clone()));
     }
 
     fn refine(&mut self, window: &WindowId, facts: &CallFacts) {
-        let Some(known) = self.windows.get_mut(window).map(Arc::make_mut) else {
+        let Some((at, _, known)) = self.windows.get_full_mut(window) else {
             self.odd += 1;
             return;
         };
-        match &mut known.purpose {
-            Purpose::Call(held) if held.call == facts.call => *held = facts.clone(),
+        match &mut Arc::make_mut(known).purpose {
+            Purpose::Call(held) if held.call == facts.call => {
+                *held = facts.clone();
+                self.moved.push(at);
+            }
             Purpose::Call(_)
             | Purpose::Turn
             | Purpose::FsWrite { .. }
@@ -269,8 +281,11 @@ impl Chain {
     }
 
     fn close(&mut self, window: &WindowId, closing: Closing) {
-        match self.windows.get_mut(window).filter(|known| known.closed.is_none()) {
-            Some(known) => Arc::make_mut(known).closed = Some(closing),
+        match self.windows.get_full_mut(window).filter(|(_, _, known)| known.closed.is_none()) {
+            Some((at, _, known)) => {
+                Arc::make_mut(known).closed = Some(closing);
+                self.moved.push(at);
+            }
             None => self.odd += 1,
         }
         self.open.remove(window);

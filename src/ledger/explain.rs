@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const MAX_PLACES: usize = 16;
 /// One in so many changed lines of a claim must have brought the text closer for the claim to be taken.
 const CARRIED_OUT: u64 = 3;
+/// Claims that are tried on what led to a text that a call saw and nobody observed.
+const MAX_BEFORE: usize = 8;
 /// Claims on one path of one step beyond which no more are tried.
 const MAX_CLAIMS: usize = 256;
 
@@ -177,7 +179,9 @@ fn greedy(before: &Text, after: &Text, edits: &[(usize, Edit)]) -> (Vec<Explaine
                 let by: BTreeSet<usize> =
                     open.iter().copied().filter(same).map(|(suspect, _)| *suspect).collect();
                 open.retain(|edit| !same(edit));
-                found.extend(way.seen.map(|seen| Explained { text: seen, by: Vec::new() }));
+                if let Some(seen) = way.seen {
+                    found.extend(led_to(&text, seen, &open));
+                }
                 found.push(Explained { text: way.text.clone(), by: by.into_iter().collect() });
                 (text, left, progress) = (way.text, unexplained, true);
             }
@@ -187,6 +191,16 @@ fn greedy(before: &Text, after: &Text, edits: &[(usize, Edit)]) -> (Vec<Explaine
         }
     }
     (found, left)
+}
+
+/// Explains by other claims how a text came to be that a call saw and nobody observed.
+fn led_to(text: &Text, seen: Text, open: &[&(usize, Edit)]) -> Vec<Explained> {
+    let others: Vec<(usize, Edit)> = open.iter().take(MAX_BEFORE).map(|&edit| edit.clone()).collect();
+    let (mut found, left) = greedy(text, &seen, &others);
+    if left > 0 || found.is_empty() {
+        found.push(Explained { text: seen, by: Vec::new() });
+    }
+    found
 }
 
 /// Returns the way that leaves least unexplained, when no other way does as well and most of it was carried out: a claim

@@ -74,7 +74,7 @@ pub(super) enum Role {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct History {
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Arc<Vec<Step>>,
     /// The base.
     pub base: Option<FileState>,
     /// What stands there now.
@@ -282,7 +282,7 @@ impl Scene<'_> {
 /// A step that nobody saw: the chain does not connect here.
 fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
     let floor = last.evidence.looked;
-    let moment = Moment { floor, earliest: floor, latest: change.read_at, ctime: None };
+    let moment = Moment { floor, earliest: floor, latest: change.read_at, ctime: None, tick: 0 };
     Step {
         before: last.after,
         after: change.before,
@@ -308,7 +308,7 @@ fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
 
 impl History {
     /// Carries the authors through the steps.
-    pub(super) fn carry(steps: Vec<Step>, scene: &Scene<'_>, diffs: &mut Diffs) -> Self {
+    pub(super) fn carry(steps: Arc<Vec<Step>>, scene: &Scene<'_>, diffs: &mut Diffs) -> Self {
         let base = steps.first().and_then(|step| step.before);
         let current = steps.last().and_then(|step| step.after);
         let mut history = Self { base, current, ..Self::default() };
@@ -317,16 +317,30 @@ impl History {
         let wanted: BTreeSet<usize> = steps.iter().filter_map(Step::source).collect();
         let mut kept: BTreeMap<usize, (Carried, Body)> = BTreeMap::new();
         let mut body = base_body.clone();
+        let mut vacated: Option<(Carried, Body, &Step)> = None;
         for (at, step) in steps.iter().enumerate() {
             if wanted.contains(&at) {
                 kept.insert(at, (history.carried.clone(), body.clone()));
             }
             let next = Body::of(step.after.as_ref(), scene.blobs);
+            let before = history.carried.clone();
             let source = step.source().and_then(|at| kept.get(&at));
             match (&step.role, source) {
                 (Role::Rename, _) => history.rename(step, scene),
                 (_, Some(source)) => history.put_back(step, source, [&body, &next]),
                 (_, None) => history.take(step, scene, [&body, &next], diffs),
+            }
+            if vacant(step.after) && !vacant(step.before) {
+                vacated = Some((before, body, step));
+            } else if let Some((mut stood, text, emptied)) = vacated.take_if(|_| !vacant(step.after)) {
+                if emptied.after.is_none() || emptied.until(step) > SPLIT_NS {
+                    stood.forget_written();
+                }
+                history.carried.stand_again(
+                    &stood,
+                    &Diff::of(&text.lines(), &next.lines()),
+                    next.lines().len(),
+                );
             }
             history.settle(step, [&base_body, &next]);
             body = next;
@@ -336,10 +350,10 @@ impl History {
     }
 
     /// Gathers the credits only: for a path that is what it was.
-    pub(super) fn credits_only(steps: Vec<Step>, scene: &Scene<'_>) -> Self {
+    pub(super) fn credits_only(steps: Arc<Vec<Step>>, scene: &Scene<'_>) -> Self {
         let base = steps.first().and_then(|step| step.before);
         let mut history = Self { base, current: base, ..Self::default() };
-        for step in &steps {
+        for step in steps.iter() {
             let plain = matches!(step.role, Role::Plain);
             let credits = if !plain {
                 Vec::new()
@@ -447,16 +461,23 @@ impl History {
     }
 }
 
+/// Says whether nothing, or an empty file, stands there.
+fn vacant(state: Option<FileState>) -> bool {
+    state.is_none_or(|state| state.size == 0)
+}
+
 impl Step {
     /// Says whether this and the next step are one rewrite: a look met the file emptied, or gone, for a moment, and the
     /// same could have done both. So nobody is credited who could not have done the second alone.
     fn is_half_of(&self, next: &Self) -> bool {
-        let vacant = |state: Option<FileState>| state.is_none_or(|state| state.size == 0);
         let plain = self.role == Role::Plain && next.role == Role::Plain;
         if !plain || !vacant(self.after) || vacant(next.after) || self.evidence.turn != next.evidence.turn {
             return false;
         }
-        self.evidence.able().eq(next.evidence.able()) && self.until(next) <= SPLIT_NS
+        let then: Vec<_> = next.evidence.able().collect();
+        let mut now = self.evidence.able().peekable();
+        let same = if now.peek().is_none() { then.is_empty() } else { now.all(|able| then.contains(&able)) };
+        same && self.until(next) <= SPLIT_NS
     }
 
     /// Returns the time between two steps. A stamp that did not move says nothing.

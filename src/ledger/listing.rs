@@ -8,9 +8,9 @@ use crate::ledger::draft::Draft;
 use crate::ledger::flood::summarise;
 use crate::ledger::study::{Study, Subject};
 use crate::ledger::{
-    Blobs, Cache, CallKey, CallRow, CommentRow, CommentView, Decision, Entry, FileState, Hunk, Kin, Ledger,
-    LineRange, Listing, OtherSession, ReviewState, RootRow, SessionLedger, ToolKind, fingerprint, hunk_id,
-    shown_digest,
+    Blobs, Cache, CallFacts, CallKey, CallRow, CommentRow, CommentView, Decision, Entry, FileState, Hunk,
+    Kin, Ledger, LineRange, Listing, OtherSession, ReviewState, RootRow, SessionLedger, ToolKind,
+    fingerprint, hunk_id, shown_digest,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,24 +25,30 @@ pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: 
     let kin = Kin::of(ledger);
     let family = kin.family(session);
     let subject = Subject { ledger, session, family: &family, kin: &kin, blobs };
-    let mut credited: BTreeMap<CallKey, CallRow> = BTreeMap::new();
+    let taken_back = taken_back(own);
+    let roots = own.roots();
+    let mut superseded: Vec<(CallKey, CallRow)> = Vec::new();
     let mut present: BTreeSet<CallKey> = BTreeSet::new();
-    for root in own.roots() {
+    for root in roots.iter().cloned() {
         let study = cache.study(&subject, &root);
         if let Some(study) = &study {
+            superseded.extend(gone_calls(ledger, study, &taken_back));
+            if roots.len() > 1 {
+                present.extend(study.tally.present().cloned());
+            }
             for answer in study.answers.values() {
-                credited.extend(answer.credited.iter().map(|key| (key.clone(), row(ledger, study, key))));
-                present.extend(answer.drafts.iter().flat_map(|draft| draft.calls.iter().cloned()));
                 listing.hunks.extend(answer.drafts.iter().map(|draft| described(ledger, study, draft)));
             }
         }
         let comments = own.comments().iter().filter(|row| row.comment.root == root);
         listing.comments.extend(comments.map(|row| comment(row, study.as_ref(), blobs)));
     }
-    let taken_back = taken_back(own);
-    let nothing_left = |key: &CallKey| !present.contains(key) && !taken_back.contains(key);
-    listing.superseded =
-        credited.into_iter().filter(|(key, _)| nothing_left(key)).map(|(_, row)| row).collect();
+    if roots.len() > 1 {
+        superseded.retain(|(key, _)| !present.contains(key));
+        superseded.sort_by(|(one, _), (other, _)| one.cmp(other));
+        superseded.dedup_by(|(one, _), (other, _)| one == other);
+    }
+    listing.superseded = superseded.into_iter().map(|(_, row)| row).collect();
     listing.hunks.extend(outside(own));
     decide(own, &mut listing.hunks, blobs);
     super::approved::mark(ledger, (own, &family), &mut listing.hunks, blobs);
@@ -64,6 +70,23 @@ fn taken_back(own: &SessionLedger) -> BTreeSet<CallKey> {
     let decisions = own.decisions().all_in_force().map(|(_, decision)| decision);
     let rejected = decisions.filter(|decision| decision.state == ReviewState::Rejected);
     rejected.flat_map(|decision| decision.calls.iter().cloned()).collect()
+}
+
+/// Describes the calls of a root of which nothing is left. There may be very many: both lists are walked once, in order.
+fn gone_calls(ledger: &Ledger, study: &Study<'_>, taken_back: &BTreeSet<CallKey>) -> Vec<(CallKey, CallRow)> {
+    let mut known = study.index.calls().peekable();
+    let mut session: Option<(&SessionKey, SessionId)> = None;
+    let mut rows = Vec::new();
+    for key in study.tally.superseded().filter(|key| !taken_back.contains(*key)) {
+        while known.next_if(|(other, _)| *other < key).is_some() {}
+        let facts = known.peek().filter(|(other, _)| *other == key).and_then(|(_, facts)| *facts);
+        let id = match &session {
+            Some((of, id)) if **of == key.session => id.clone(),
+            Some(_) | None => session.insert((&key.session, raw_id(ledger, &key.session))).1.clone(),
+        };
+        rows.push((key.clone(), described_call(key, id, facts)));
+    }
+    rows
 }
 
 fn order(hunk: &Hunk) -> (&str, &RepoPath, u32, u32, u8) {
@@ -91,9 +114,12 @@ fn raw_id(ledger: &Ledger, session: &SessionKey) -> SessionId {
 
 /// Describes a call for people.
 pub(super) fn row(ledger: &Ledger, study: &Study<'_>, key: &CallKey) -> CallRow {
-    let facts = study.call(key);
+    described_call(key, raw_id(ledger, &key.session), study.call(key))
+}
+
+fn described_call(key: &CallKey, session_id: SessionId, facts: Option<&CallFacts>) -> CallRow {
     CallRow {
-        session_id: raw_id(ledger, &key.session),
+        session_id,
         tool_call_id: key.call.clone(),
         title: facts.map(|facts| facts.title.to_string()).unwrap_or_default(),
         kind: facts.map_or(ToolKind::Other, |facts| facts.kind),

@@ -59,9 +59,22 @@ impl Passage<'_> {
             !of_step(window) && suspects.iter().any(|suspect| suspect.ran_at(window.opened))
         };
         let calls =
-            self.index.all_writes_to(self.path).filter(of_call).filter_map(|window| self.call_of(window));
+            self.index.all_writes_to(self.path).filter(of_call).flat_map(|window| self.may_be(window));
         calls
             .filter_map(|key| suspects.iter().position(|suspect| suspect.key.as_ref() == Some(&key)))
+            .collect()
+    }
+
+    /// Returns the calls that may have had a write made: the one, or where that is not clear each that may be.
+    fn may_be(&self, window: &Window) -> Vec<CallKey> {
+        if let Some(call) = self.call_of(window) {
+            return vec![call];
+        }
+        let may = |suspect: &Suspect| suspect.claims_path() || !self.index.has_claimed(suspect);
+        self.open_at(window)
+            .iter()
+            .filter(|suspect| may(suspect))
+            .filter_map(|suspect| suspect.key.clone())
             .collect()
     }
 
@@ -84,14 +97,20 @@ impl Passage<'_> {
         }
         let fitting: Vec<&Suspect> = open.iter().filter(|suspect| self.fits(suspect, content)).collect();
         let [only] = fitting.as_slice() else { return None };
-        let silent = |suspect: &Suspect| suspect.kind.names_its_targets() && !self.index.has_claimed(suspect);
+        // Who has a write made has been heard of by then.
+        let silent = |suspect: &Suspect| {
+            suspect.kind.names_its_targets()
+                && !self.index.has_claimed(suspect)
+                && suspect.announced().is_some_and(|at| at <= window.opened)
+        };
         if open.iter().any(silent) { None } else { only.key.clone() }
     }
 
     /// Returns the calls of the session that were open while a write passed.
     fn open_at(&self, window: &Window) -> Vec<Suspect> {
         let end = window.closed.map_or(window.opened, |end| end.at);
-        let moment = Moment { floor: window.opened, earliest: window.opened, latest: end, ctime: None };
+        let moment =
+            Moment { floor: window.opened, earliest: window.opened, latest: end, ctime: None, tick: 0 };
         let mut open = self.index.suspects(self.path, &moment, self.kin);
         open.retain(|suspect| suspect.key.is_some() && suspect.session == window.session);
         open

@@ -53,9 +53,11 @@ mod redact;
 mod session;
 mod shape;
 mod shaping;
+mod slots;
 mod standing;
 mod study;
 mod suspect;
+mod tally;
 mod view;
 mod window;
 
@@ -81,7 +83,7 @@ pub use hunk::{EntrySide, entry_id, fingerprint, hunk_id, shown_digest};
 pub use kin::Kin;
 pub use listing::listing;
 pub use locate::{LocateError, Located, locate};
-pub use observation::{Change, Content, FileState, Flags, Gap, Mode, Observation, Why};
+pub use observation::{Change, Content, FileState, Flags, Gap, Mode, Observation, Stamps, Why};
 pub use redact::{Redacted, Redactor};
 pub use session::{
     Base, CommentRow, NoteRow, NoteState, NoticeRow, PendingReject, PermissionRow, SessionLedger, TurnRow,

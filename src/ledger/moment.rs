@@ -1,10 +1,7 @@
 //! When a change happened, as far as the file's own times and the two readings tell (ledger.md §3).
 
 use crate::base::WallNs;
-use crate::ledger::{Change, Observation};
-
-/// One kernel tick: a file's time stamp lies at most this far before the true time.
-pub(super) const TICK_NS: i64 = 10_000_000;
+use crate::ledger::{Change, Observation, Stamps};
 
 /// When the writes of one step happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +14,8 @@ pub(super) struct Moment {
     pub latest: WallNs,
     /// The inode's own time, where it can be believed.
     pub ctime: Option<WallNs>,
+    /// How far before the true time that may lie, in nanoseconds.
+    pub tick: i64,
 }
 
 impl Moment {
@@ -30,16 +29,21 @@ impl Moment {
             None => before,
         };
         let read_at = change.read_at.min(observation.at).max(floor);
-        let tick_before = WallNs(floor.0.saturating_sub(TICK_NS));
-        let plausible = |at: WallNs| at.0 > 0 && at >= tick_before && at.0 <= read_at.0 + TICK_NS;
+        let (believed, tick) = match observation.stamps {
+            Stamps::Within(tick) => (true, i64::from(tick)),
+            Stamps::Worthless => (false, 0),
+        };
+        let tick_before = WallNs(floor.0.saturating_sub(tick));
+        let plausible =
+            |at: WallNs| believed && at.0 > 0 && at >= tick_before && at.0 <= read_at.0.saturating_add(tick);
         let ctime = Some(change.ctime).filter(|&at| plausible(at));
         let latest = match ctime {
-            Some(at) if !change.flags.unstable => WallNs(at.0 + TICK_NS).min(read_at).max(floor),
+            Some(at) if !change.flags.unstable => WallNs(at.0 + tick).min(read_at).max(floor),
             Some(_) | None => read_at,
         };
         let mtime = change.after.and(ctime).and(Some(change.mtime)).filter(|&at| plausible(at));
         let earliest = mtime.filter(|&at| at <= latest).map_or(floor, |at| at.max(floor));
-        Self { floor, earliest, latest, ctime }
+        Self { floor, earliest, latest, ctime, tick }
     }
 }
 
@@ -52,6 +56,10 @@ mod tests {
     const MS: i64 = 1_000_000;
 
     fn moment(mtime: i64, ctime: i64, exists: bool) -> [i64; 3] {
+        stamped(Stamps::default(), mtime, ctime, exists)
+    }
+
+    fn stamped(stamps: Stamps, mtime: i64, ctime: i64, exists: bool) -> [i64; 3] {
         let look = |no, at: i64, changes| {
             let (began, at) = (WallNs(at * MS), WallNs((at + 1) * MS));
             Observation::new(
@@ -75,7 +83,8 @@ mod tests {
             ctime: WallNs(ctime * MS),
             flags: Flags::default(),
         };
-        let (first, second) = (look(0, 1000, vec![]), look(1, 2000, vec![change]));
+        let (first, mut second) = (look(0, 1000, vec![]), look(1, 2000, vec![change]));
+        second.stamps = stamps;
         let moment = Moment::of(Some(&first), &second, &second.changes[0]);
         [moment.floor, moment.earliest, moment.latest].map(|at| at.0 / MS)
     }
@@ -88,6 +97,8 @@ mod tests {
         assert_eq!(moment(9000, 1500, true), [1000, 1000, 1510], "mtime was set ahead");
         assert_eq!(moment(1500, 9000, true), [1000, 1000, 2001], "a clock step");
         assert_eq!(moment(0, 0, true), [1000, 1000, 2001], "no time evidence");
+        assert_eq!(stamped(Stamps::Within(0), 1500, 1500, true), [1000, 1500, 1500], "a sharp clock");
+        assert_eq!(stamped(Stamps::Worthless, 1500, 1500, true), [1000, 1000, 2001], "a network's clock");
         assert_eq!(moment(1500, 1500, false), [1000, 1000, 1510], "a deletion has the directory's times");
     }
 

@@ -30,6 +30,34 @@ pub struct Observation {
     /// was such a look: it appended nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub still: Option<WallNs>,
+    /// What the times of files were worth in this step.
+    #[serde(default, skip_serializing_if = "Stamps::are_usual")]
+    pub stamps: Stamps,
+}
+
+/// What the time stamps of files are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stamps {
+    /// A stamp lies at most so many nanoseconds before the true time.
+    Within(u32),
+    /// Nothing: others write to the file system, or the clock was set during the step.
+    Worthless,
+}
+
+impl Stamps {
+    /// The longest kernel tick: what holds where nothing was measured, in nanoseconds.
+    pub const LONGEST_TICK_NS: u32 = 10_000_000;
+
+    fn are_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Default for Stamps {
+    fn default() -> Self {
+        Self::Within(Self::LONGEST_TICK_NS)
+    }
 }
 
 impl Observation {
@@ -45,7 +73,19 @@ impl Observation {
         head: Option<String>,
         changes: Vec<Change>,
     ) -> Self {
-        Self { no, began, at, by, why, tree, head, changes, made: Vec::new(), still: None }
+        Self {
+            no,
+            began,
+            at,
+            by,
+            why,
+            tree,
+            head,
+            changes,
+            made: Vec::new(),
+            still: None,
+            stamps: Stamps::default(),
+        }
     }
 }
 

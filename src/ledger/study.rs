@@ -1,13 +1,16 @@
 //! The answers about every path of a session, kept between listings: only what moved is computed again.
 
-use crate::base::{BlobId, ObservationNo, RepoPath, RootId, SessionKey};
+use crate::base::{BlobId, RepoPath, RootId, SessionKey, WallNs};
 use crate::ledger::content::Diffs;
 use crate::ledger::draft::{Desk, Draft};
 use crate::ledger::history::{History, Place, Role, Scene, Step};
-use crate::ledger::suspect::FactIndex;
-use crate::ledger::{Blobs, CallFacts, CallKey, Chain, Content, FileState, Kin, Ledger, Observation};
+use crate::ledger::suspect::{FactIndex, Moved};
+use crate::ledger::tally::Tally;
+use crate::ledger::{
+    Base, Blobs, CallFacts, CallKey, Chain, Content, FileState, Kin, Ledger, Observation, SessionLedger,
+};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// What was computed for earlier listings of one ledger and its later states. An empty one gives the same answers.
 #[derive(Debug, Default)]
@@ -21,15 +24,34 @@ struct RootCache {
     index: FactIndex,
     places: BTreeMap<RepoPath, Vec<Place>>,
     observed: Vec<Arc<Observation>>,
+    kin: Kin,
     sessions: BTreeMap<SessionKey, SessionCache>,
     diffs: Diffs,
 }
 
 #[derive(Debug, Default)]
 struct SessionCache {
-    base: ObservationNo,
+    base: Option<Base>,
     family: BTreeSet<SessionKey>,
+    /// What moved since the steps were gathered.
+    moved: Moved,
+    /// The sessions whose reverts the steps know, as they were then.
+    reviewers: Vec<(SessionKey, Weak<SessionLedger>)>,
+    gathered: BTreeMap<RepoPath, Gathered>,
     answers: BTreeMap<RepoPath, Arc<Answer>>,
+    tally: Tally,
+}
+
+/// The steps of one path, and what they depend on.
+#[derive(Debug)]
+struct Gathered {
+    steps: Arc<Vec<Step>>,
+    /// How many changes of the path they were made of.
+    places: usize,
+    /// The latest time at which one of them may have been made.
+    latest: WallNs,
+    /// One of them may be our own revert.
+    reviewed: bool,
 }
 
 /// What is known of one path since a session's base.
@@ -52,6 +74,8 @@ pub(super) struct Study<'a> {
     pub index: &'a FactIndex,
     /// Every path that changed since the base, and what it was renamed from is left out.
     pub answers: &'a BTreeMap<RepoPath, Arc<Answer>>,
+    /// The calls that were credited.
+    pub tally: &'a Tally,
     /// The paths that were renamed to another.
     pub renamed: BTreeMap<RepoPath, RepoPath>,
 }
@@ -83,15 +107,12 @@ impl Cache {
         let chain = subject.ledger.chain(root)?;
         let base = *subject.ledger.session(subject.session)?.base(root)?;
         let cache = self.roots.entry(root.clone()).or_default();
-        cache.sync(chain);
-        let RootCache { index, places, observed: _, sessions, diffs } = cache;
+        cache.sync(chain, subject.kin);
+        let RootCache { index, places, observed: _, kin: _, sessions, diffs } = cache;
         let kept = sessions.entry(subject.session.clone()).or_default();
-        if kept.base != base.position || kept.family != *subject.family {
-            *kept = SessionCache {
-                base: base.position,
-                family: subject.family.clone(),
-                answers: BTreeMap::new(),
-            };
+        if kept.base != Some(base) || kept.family != *subject.family {
+            *kept =
+                SessionCache { base: Some(base), family: subject.family.clone(), ..SessionCache::default() };
         }
         let scene = Scene {
             ledger: subject.ledger,
@@ -101,14 +122,8 @@ impl Cache {
             index,
             blobs: subject.blobs,
         };
-        let mut steps: BTreeMap<RepoPath, Vec<Step>> = BTreeMap::new();
-        for (path, places) in places.iter() {
-            let gathered = scene.steps(path, places, &base);
-            if !gathered.is_empty() {
-                steps.insert(path.clone(), gathered);
-            }
-        }
-        let lineages = Lineages::of(steps);
+        kept.gather(&scene, places, &base);
+        let lineages = Lineages::of(&kept.gathered);
         let renamed = lineages.renames();
         let root_path = subject.ledger.root_path(root);
         let desk = Desk {
@@ -118,10 +133,13 @@ impl Cache {
             family: subject.family,
             blobs: subject.blobs,
         };
-        kept.answers = answers(&kept.answers, &lineages, &renamed, (&scene, &desk, diffs));
+        let answers = answers(&kept.answers, &lineages, &renamed, (&scene, &desk, diffs));
+        kept.tally.follow(&kept.answers, &answers);
+        kept.answers = answers;
         Some(Study {
             index,
             answers: &kept.answers,
+            tally: &kept.tally,
             renamed: renamed.into_iter().map(|(to, from)| (from.path, to)).collect(),
         })
     }
@@ -129,11 +147,13 @@ impl Cache {
 
 impl RootCache {
     /// Takes in what the chain has learned since the last time.
-    fn sync(&mut self, chain: &Chain) {
+    fn sync(&mut self, chain: &Chain, kin: &Kin) {
         let all = chain.observations();
         let known = self.observed.len();
-        if all.len() < known || (known > 0 && !Arc::ptr_eq(&all[known - 1], &self.observed[known - 1])) {
-            *self = Self::default();
+        let other =
+            all.len() < known || (known > 0 && !Arc::ptr_eq(&all[known - 1], &self.observed[known - 1]));
+        if other || self.kin != *kin {
+            *self = Self { kin: kin.clone(), ..Self::default() };
         }
         for (at, observation) in all.iter().enumerate().skip(self.observed.len()) {
             for (change, changed) in observation.changes.iter().enumerate() {
@@ -142,30 +162,85 @@ impl RootCache {
             }
         }
         self.observed.extend(all.iter().skip(self.observed.len()).cloned());
-        self.index.sync(chain);
+        let moved = self.index.sync(chain);
+        self.sessions.values_mut().for_each(|session| session.moved.add(&moved));
+    }
+}
+
+impl SessionCache {
+    /// Gathers the steps of the paths that what moved can concern.
+    fn gather(&mut self, scene: &Scene<'_>, places: &BTreeMap<RepoPath, Vec<Place>>, base: &Base) {
+        let moved = std::mem::take(&mut self.moved);
+        let decided = self.reviewers_moved(scene);
+        let holds = |path: &RepoPath, places: &[Place], known: &Gathered| {
+            known.places == places.len()
+                && known.latest < moved.from
+                && !moved.paths.contains(path)
+                && !(decided && known.reviewed)
+        };
+        for (path, places) in places {
+            let known = self.gathered.get(path);
+            if known.is_some_and(|known| holds(path, places, known)) {
+                continue;
+            }
+            let steps = scene.steps(path, places, base);
+            let steps = match known.filter(|known| *known.steps == steps) {
+                Some(known) => known.steps.clone(),
+                None => Arc::new(steps),
+            };
+            let latest = steps.iter().map(|step| step.evidence.moment.latest).max();
+            let gathered = Gathered {
+                places: places.len(),
+                latest: latest.unwrap_or(WallNs(i64::MIN)),
+                reviewed: steps.iter().any(|step| scene.index.is_reviewed(&step.evidence.moment)),
+                steps,
+            };
+            self.gathered.insert(path.clone(), gathered);
+        }
+    }
+
+    /// Says whether anything happened to the sessions that reverted something here.
+    fn reviewers_moved(&mut self, scene: &Scene<'_>) -> bool {
+        let now = || scene.index.reviewers().into_iter().map(|key| (key, scene.ledger.snapshot(key)));
+        let same = |((known, then), (key, now)): (
+            &(SessionKey, Weak<SessionLedger>),
+            (&SessionKey, Option<Arc<SessionLedger>>),
+        )| {
+            known == key && then.upgrade().zip(now).is_some_and(|(then, now)| Arc::ptr_eq(&then, &now))
+        };
+        if self.reviewers.len() == now().count() && self.reviewers.iter().zip(now()).all(same) {
+            return false;
+        }
+        let weak = |now: Option<Arc<SessionLedger>>| now.map(|now| Arc::downgrade(&now)).unwrap_or_default();
+        self.reviewers = now().map(|(key, now)| (key.clone(), weak(now))).collect();
+        true
     }
 }
 
 /// Answers about each path; those whose steps are what they were are taken over.
 fn answers(
     kept: &BTreeMap<RepoPath, Arc<Answer>>,
-    lineages: &Lineages,
+    lineages: &Lineages<'_>,
     renamed: &BTreeMap<RepoPath, Source>,
     (scene, desk, diffs): (&Scene<'_>, &Desk<'_>, &mut Diffs),
 ) -> BTreeMap<RepoPath, Arc<Answer>> {
     let sources: BTreeSet<&RepoPath> = renamed.values().map(|source| &source.path).collect();
     let mut answers = BTreeMap::new();
-    for (path, own) in &lineages.steps {
+    for (&path, &own) in &lineages.steps {
         if sources.contains(path) {
             continue;
         }
         let from = renamed.get(path);
         let lineage = match from {
-            Some(from) => joined(lineages.straight(&from.path), from.steps, lineages.straight(path)),
+            Some(from) => {
+                Arc::new(joined(lineages.straight(&from.path), from.steps, lineages.straight(path)))
+            }
             None => own.clone(),
         };
         let same = |answer: &&Arc<Answer>| {
-            answer.history.steps == lineage && answer.old_path.as_ref() == from.map(|from| &from.path)
+            let steps = &answer.history.steps;
+            (Arc::ptr_eq(steps, &lineage) || *steps == lineage)
+                && answer.old_path.as_ref() == from.map(|from| &from.path)
         };
         let answer = match kept.get(path).filter(same) {
             Some(answer) => answer.clone(),
@@ -182,7 +257,7 @@ impl Answer {
     fn of(
         path: &RepoPath,
         old_path: Option<RepoPath>,
-        steps: Vec<Step>,
+        steps: Arc<Vec<Step>>,
         (scene, desk, diffs): (&Scene<'_>, &Desk<'_>, &mut Diffs),
     ) -> Self {
         let unchanged = steps.first().map(|step| step.before) == steps.last().map(|step| step.after);
@@ -207,31 +282,33 @@ struct Source {
 }
 
 /// The steps of every path that changed.
-struct Lineages {
-    steps: BTreeMap<RepoPath, Vec<Step>>,
+struct Lineages<'a> {
+    steps: BTreeMap<&'a RepoPath, &'a Arc<Vec<Step>>>,
     /// Where they hold round trips of our own (a revert and its undoing): the steps without them.
-    straight: BTreeMap<RepoPath, Vec<Step>>,
+    straight: BTreeMap<&'a RepoPath, Vec<Step>>,
 }
 
-impl Lineages {
-    fn of(steps: BTreeMap<RepoPath, Vec<Step>>) -> Self {
-        let reviewed = |steps: &[Step]| steps.iter().any(|step| matches!(step.role, Role::Review(_)));
-        let straight = steps
-            .iter()
-            .filter(|(_, steps)| reviewed(steps))
-            .map(|(path, steps)| (path.clone(), straightened(steps)))
+impl<'a> Lineages<'a> {
+    fn of(gathered: &'a BTreeMap<RepoPath, Gathered>) -> Self {
+        let changed = || gathered.iter().filter(|(_, gathered)| !gathered.steps.is_empty());
+        let steps = changed().map(|(path, gathered)| (path, &gathered.steps)).collect();
+        let straight = changed()
+            .filter(|(_, gathered)| gathered.reviewed)
+            .filter(|(_, gathered)| gathered.steps.iter().any(|step| matches!(step.role, Role::Review(_))))
+            .map(|(path, gathered)| (path, straightened(&gathered.steps)))
             .collect();
         Self { steps, straight }
     }
 
     fn straight(&self, path: &RepoPath) -> &[Step] {
-        self.straight.get(path).or_else(|| self.steps.get(path)).map(Vec::as_slice).unwrap_or_default()
+        let own = || self.steps.get(path).map(|steps| steps.as_slice());
+        self.straight.get(path).map(Vec::as_slice).or_else(own).unwrap_or_default()
     }
 
     /// Pairs paths that are new with paths that are gone and held the very bytes with which the new one began.
     fn renames(&self) -> BTreeMap<RepoPath, Source> {
         let mut gone: BTreeMap<BlobId, Vec<Source>> = BTreeMap::new();
-        for path in self.steps.keys() {
+        for &path in self.steps.keys() {
             let steps = self.straight(path);
             let (first, last) = (steps.first(), steps.last());
             if first.is_none_or(|step| step.before.is_none()) || last.is_none_or(|step| step.after.is_some())
@@ -247,7 +324,7 @@ impl Lineages {
         }
         let mut taken: BTreeSet<RepoPath> = BTreeSet::new();
         let mut pairs = BTreeMap::new();
-        for path in self.steps.keys() {
+        for &path in self.steps.keys() {
             let steps = self.straight(path);
             let born = steps.first().filter(|step| step.before.is_none()).and_then(|step| step.after);
             let stands = steps.iter().all(|step| step.after.is_some());

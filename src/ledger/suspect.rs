@@ -1,7 +1,8 @@
 //! Which calls could have written a change: windows found by time, claims found by path (ledger.md §2, §4).
 
 use crate::base::{CallId, RepoPath, SessionKey, TurnNo, WallNs};
-use crate::ledger::moment::{Moment, TICK_NS};
+use crate::ledger::moment::Moment;
+use crate::ledger::slots::{Slot, Slots};
 use crate::ledger::{
     Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Closing, Hi, Kin, Purpose, ToolKind, Window,
 };
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 /// How far before its first message a call may have written already.
 const EARLY_GRACE_MS: i64 = 250;
+/// How long before a barrier passed its look may have begun.
+const BARRIER_LOOK_MS: i64 = 100;
 /// Without time evidence: how long after a window's end the look that saw its last write may have begun.
 const LATE_LOOK_MS: i64 = 2_000;
 
@@ -17,10 +20,12 @@ const LATE_LOOK_MS: i64 = 2_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct FactIndex {
     windows: Vec<Arc<Window>>,
-    /// Windows of calls, terminals and background work, by the time at which they may have begun to write.
-    slots: Vec<Slot>,
-    /// A segment tree over `slots`: the latest end in each half.
-    ends: Vec<i64>,
+    /// How many movements of the chain's windows were taken in.
+    seen: usize,
+    /// Windows of calls, terminals and background work.
+    slots: Slots,
+    /// When the first window of a call may have begun to write.
+    first_of: BTreeMap<CallKey, WallNs>,
     turns: Vec<usize>,
     turn_named: BTreeMap<(SessionKey, Option<TurnNo>), usize>,
     reviews: Vec<usize>,
@@ -36,11 +41,35 @@ pub(super) struct FactIndex {
     delegating: BTreeSet<(SessionKey, CallId)>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Slot {
-    lo: i64,
-    hi: i64,
-    window: usize,
+/// What a change of the facts can concern.
+#[derive(Clone, Debug)]
+pub(super) struct Moved {
+    /// Steps that may have been made at this time or later.
+    pub from: WallNs,
+    /// These paths, at whatever time.
+    pub paths: BTreeSet<RepoPath>,
+}
+
+impl Default for Moved {
+    fn default() -> Self {
+        Self { from: WallNs(i64::MAX), paths: BTreeSet::new() }
+    }
+}
+
+impl Moved {
+    fn everything() -> Self {
+        Self { from: WallNs(i64::MIN), paths: BTreeSet::new() }
+    }
+
+    fn since(&mut self, from: WallNs) {
+        self.from = self.from.min(from);
+    }
+
+    /// Takes in what else moved.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.since(other.from);
+        self.paths.extend(other.paths.iter().cloned());
+    }
 }
 
 /// A call, or something of a session without a call, that could have written a change.
@@ -67,39 +96,62 @@ pub(super) struct Opening {
     pub opened: WallNs,
     /// When it may have begun to write: early grace included.
     pub lo: WallNs,
-    /// When it ended; `None` while it is open.
-    pub hi: Option<WallNs>,
-    /// Nobody saw it end.
-    pub lost: bool,
+    /// When and how it ended; `None` while it is open.
+    pub closed: Option<Closing>,
+}
+
+impl Opening {
+    /// Returns when it ended; `None` while it is open.
+    pub(super) fn hi(&self) -> Option<WallNs> {
+        self.closed.map(|closing| closing.at)
+    }
+
+    /// Says whether nobody saw it end.
+    fn is_lost(&self) -> bool {
+        self.closed.is_some_and(|closing| closing.hi == Hi::Lost)
+    }
 }
 
 impl FactIndex {
-    /// Takes in what a chain has learned since the last time.
-    pub(super) fn sync(&mut self, chain: &Chain) {
-        let same = self.windows.len() == chain.shared_windows().len()
-            && self
-                .windows
-                .iter()
-                .zip(chain.shared_windows())
-                .all(|(ours, theirs)| Arc::ptr_eq(ours, theirs));
-        let started = chain.members().values();
-        let started: BTreeMap<_, _> =
-            started.filter_map(|member| Some((member.key.clone(), member.parent.clone()?))).collect();
-        if !same || started != self.started {
-            self.started = started;
-            self.windows = chain.shared_windows().cloned().collect();
-            self.arrange();
-        }
+    /// Takes in what a chain has learned since the last time. Returns what that can concern.
+    pub(super) fn sync(&mut self, chain: &Chain) -> Moved {
+        let log = chain.moved_windows();
         let known = self.claims.len();
         let claims = chain.shared_claims();
-        if claims.len() < known || claims.iter().zip(&self.claims).any(|(a, b)| !Arc::ptr_eq(a, b)) {
-            self.claims.clear();
-            self.claims_on.clear();
-            self.claimants.clear();
+        let other = log.len() < self.seen
+            || claims.len() < known
+            || known.checked_sub(1).is_some_and(|last| !Arc::ptr_eq(&claims[last], &self.claims[last]));
+        if other {
+            *self = Self::default();
         }
+        let mut moved = if other { Moved::everything() } else { Moved::default() };
+        let members = chain.members().values();
+        let started: BTreeMap<_, _> =
+            members.filter_map(|member| Some((member.key.clone(), member.parent.clone()?))).collect();
+        if started != self.started {
+            self.started = started;
+            self.rearrange();
+            self.find_delegating();
+            moved = Moved::everything();
+        }
+        for &at in &log[self.seen..] {
+            if let Some(window) = chain.window_at(at) {
+                self.take_window(at, window, &mut moved);
+            }
+        }
+        self.seen = log.len();
         for claim in &claims[self.claims.len()..] {
-            self.take_claim(claim);
+            self.take_claim(claim, &mut moved);
         }
+        let since = |window: &Window| window.opened >= moved.from;
+        let passed: Vec<RepoPath> = self
+            .written
+            .iter()
+            .filter(|(_, of_path)| of_path.last().is_some_and(|&at| since(&self.windows[at])))
+            .map(|(path, _)| path.clone())
+            .collect();
+        moved.paths.extend(passed);
+        moved
     }
 
     /// Returns what is known of a call.
@@ -112,6 +164,18 @@ impl FactIndex {
             | Purpose::Review { .. }
             | Purpose::Background { .. } => None,
         }
+    }
+
+    /// Returns what is known of every call, by key.
+    pub(super) fn calls(&self) -> impl Iterator<Item = (&CallKey, Option<&CallFacts>)> {
+        self.calls.iter().map(|(key, &at)| match &self.windows[at].purpose {
+            Purpose::Call(facts) => (key, Some(facts)),
+            Purpose::Turn
+            | Purpose::FsWrite { .. }
+            | Purpose::Terminal { .. }
+            | Purpose::Review { .. }
+            | Purpose::Background { .. } => (key, None),
+        })
     }
 
     /// Returns a claim by its number.
@@ -136,8 +200,7 @@ impl FactIndex {
 
     /// Returns those that could have written to `path` at `moment`: containers yield to their children.
     pub(super) fn suspects(&self, path: &RepoPath, moment: &Moment, kin: &Kin) -> Vec<Suspect> {
-        let mut met = Vec::new();
-        self.meet(moment.floor, moment.latest, &mut met);
+        let met = self.slots.meet(moment.floor, moment.latest);
         let windows: Vec<&Window> = met.iter().map(|&at| self.windows[at].as_ref()).collect();
         let containers = containers(&windows, kin);
         let mut suspects: BTreeMap<(SessionKey, Option<TurnNo>, Option<CallId>), Suspect> = BTreeMap::new();
@@ -180,6 +243,16 @@ impl FactIndex {
             self.turns.iter().map(|&at| self.windows[at].as_ref()).filter(runs).collect();
         let ours = running.iter().rev().find(|window| family.contains(&window.session));
         ours.or(running.last()).map(|window| (window.session.clone(), window.turn))
+    }
+
+    /// Returns the sessions that ever reverted something here.
+    pub(super) fn reviewers(&self) -> BTreeSet<&SessionKey> {
+        self.reviews.iter().map(|&at| &self.windows[at].session).collect()
+    }
+
+    /// Says whether a review runs at `moment`.
+    pub(super) fn is_reviewed(&self, moment: &Moment) -> bool {
+        self.reviews_at(moment).next().is_some()
     }
 
     /// Returns the reviews that run at `moment`.
@@ -236,7 +309,109 @@ impl FactIndex {
         calls.into_iter().collect()
     }
 
-    fn take_claim(&mut self, claim: &Arc<Claim>) {
+    /// Takes in a window that opened, changed or closed.
+    fn take_window(&mut self, at: usize, window: &Arc<Window>, moved: &mut Moved) {
+        let old = self.windows.get(at).cloned();
+        let from = self.may_write_from(window);
+        moved.since(from.min(window.opened));
+        if let Some(old) = &old {
+            moved.since(self.may_write_from(old).min(old.opened));
+            self.forget_slot(at, old);
+            self.windows[at] = window.clone();
+        } else {
+            self.windows.push(window.clone());
+        }
+        if old.as_ref().is_some_and(|old| old.parent != window.parent && old.parent.is_some()) {
+            self.find_delegating();
+            *moved = Moved::everything();
+        } else if window.parent.is_some() {
+            self.take_parent(window, moved);
+        }
+        match &window.purpose {
+            Purpose::Turn => {
+                self.turn_named.insert((window.session.clone(), window.turn), at);
+                if old.is_none() {
+                    self.turns.push(at);
+                }
+                if old.is_none_or(|old| old.opened != window.opened) {
+                    self.rearrange();
+                }
+                return;
+            }
+            Purpose::Review { .. } => {
+                if old.is_none() {
+                    self.reviews.push(at);
+                }
+                return;
+            }
+            Purpose::FsWrite { path, .. } => {
+                moved.paths.insert(path.clone());
+                if old.is_none() {
+                    self.written.entry(path.clone()).or_default().push(at);
+                }
+                return;
+            }
+            Purpose::Background { .. } if old.is_none() => self.background.push(at),
+            Purpose::Call(facts) => {
+                let key = key(window, &facts.call);
+                self.calls.insert(key, at);
+            }
+            Purpose::Background { .. } | Purpose::Terminal { .. } => {}
+        }
+        if let Some((Some(call), _)) = writer(window) {
+            let first = self.first_of.entry(key(window, call)).or_insert(from);
+            *first = (*first).min(from);
+        }
+        self.slots.insert(self.slot(at));
+    }
+
+    /// Takes in that a window lies within a call.
+    fn take_parent(&mut self, window: &Window, moved: &mut Moved) {
+        for container in self.parents_of(window) {
+            if self.delegating.contains(&container) {
+                continue;
+            }
+            let its = |key: &CallKey| key.session == container.0 && key.call == container.1;
+            let began = self.first_of.iter().filter(|(key, _)| its(key)).map(|(_, from)| *from).min();
+            moved.since(began.unwrap_or(window.opened));
+            self.delegating.insert(container);
+        }
+    }
+
+    /// Returns the calls that contain a window: of its session, or of the one that started that.
+    fn parents_of(&self, window: &Window) -> Vec<(SessionKey, CallId)> {
+        let above = self.started.get(&window.session).map(|(session, _)| session);
+        let sessions = above.into_iter().chain([&window.session]);
+        sessions.filter_map(|session| Some((session.clone(), window.parent.clone()?))).collect()
+    }
+
+    fn find_delegating(&mut self) {
+        let starters =
+            self.started.values().filter_map(|(session, call)| Some((session.clone(), call.clone()?)));
+        let named = self.windows.iter().flat_map(|window| self.parents_of(window));
+        self.delegating = named.chain(starters).collect();
+    }
+
+    fn forget_slot(&mut self, at: usize, old: &Window) {
+        match &old.purpose {
+            Purpose::Call(_) | Purpose::Terminal { .. } | Purpose::Background { .. } => {
+                self.slots.remove(at, self.may_write_from(old).0);
+            }
+            Purpose::Turn | Purpose::FsWrite { .. } | Purpose::Review { .. } => {}
+        }
+    }
+
+    /// Arranges the slots anew: a turn began, and nothing of it was written before.
+    fn rearrange(&mut self) {
+        let writes = |window: &Window| match &window.purpose {
+            Purpose::Call(_) | Purpose::Terminal { .. } | Purpose::Background { .. } => true,
+            Purpose::Turn | Purpose::FsWrite { .. } | Purpose::Review { .. } => false,
+        };
+        let all = (0..self.windows.len()).filter(|&at| writes(&self.windows[at])).map(|at| self.slot(at));
+        self.slots = Slots::of(all.collect());
+    }
+
+    fn take_claim(&mut self, claim: &Arc<Claim>, moved: &mut Moved) {
         let number = self.claims.len();
         self.claims.push(claim.clone());
         self.claims_on.entry(claim.path.clone()).or_default().push(number);
@@ -244,6 +419,7 @@ impl FactIndex {
             self.claims_on.entry(to.clone()).or_default().push(number);
         }
         let key = CallKey { session: claim.session.clone(), turn: claim.turn, call: claim.call.clone() };
+        moved.since(self.first_of.get(&key).copied().unwrap_or(claim.at));
         self.claimants.entry(key).or_default().push(number);
     }
 
@@ -259,20 +435,14 @@ impl FactIndex {
     /// Says whether a call that names its targets names others and not this path: it did not write here.
     fn names_only_others(&self, suspect: &Suspect) -> bool {
         let Some(claims) = suspect.key.as_ref().and_then(|key| self.claimants.get(key)) else { return false };
-        let complete = suspect.spans.iter().all(|span| span.hi.is_some())
+        let complete = suspect.spans.iter().all(|span| span.closed.is_some())
             || claims.iter().any(|&number| self.claims[number].body.gives_text());
         suspect.kind.names_its_targets() && suspect.claims.is_empty() && complete
     }
 
     fn opening(&self, at: usize) -> Opening {
         let window = self.windows[at].as_ref();
-        let closed = window.closed;
-        Opening {
-            opened: window.opened,
-            lo: self.may_write_from(window),
-            hi: closed.map(|closing| closing.at),
-            lost: closed.is_some_and(|closing| closing.hi == Hi::Lost),
-        }
+        Opening { opened: window.opened, lo: self.may_write_from(window), closed: window.closed }
     }
 
     fn may_write_from(&self, window: &Window) -> WallNs {
@@ -300,71 +470,10 @@ impl FactIndex {
         self.turn_of(window).map(|turn| turn.closed.map_or(WallNs(i64::MAX), |closing| closing.at))
     }
 
-    fn arrange(&mut self) {
-        let (mut turns, mut reviews, mut slots) = (Vec::new(), Vec::new(), Vec::new());
-        let mut background = Vec::new();
-        let mut written: BTreeMap<RepoPath, Vec<usize>> = BTreeMap::new();
-        for (at, window) in self.windows.iter().enumerate() {
-            match &window.purpose {
-                Purpose::Turn => turns.push(at),
-                Purpose::Review { .. } => reviews.push(at),
-                Purpose::FsWrite { path, .. } => written.entry(path.clone()).or_default().push(at),
-                Purpose::Background { .. } => {
-                    background.push(at);
-                    slots.push(at);
-                }
-                Purpose::Call(_) | Purpose::Terminal { .. } => slots.push(at),
-            }
-        }
-        let calls = self.windows.iter().enumerate().filter_map(|(at, window)| match &window.purpose {
-            Purpose::Call(facts) => Some((key(window, &facts.call), at)),
-            Purpose::Turn
-            | Purpose::FsWrite { .. }
-            | Purpose::Terminal { .. }
-            | Purpose::Review { .. }
-            | Purpose::Background { .. } => None,
-        });
-        self.calls = calls.collect();
-        let starters =
-            self.started.values().filter_map(|(session, call)| Some((session.clone(), call.clone()?)));
-        let named = self.windows.iter().flat_map(|window| {
-            let above = self.started.get(&window.session).map(|(session, _)| session);
-            let sessions = above.into_iter().chain([&window.session]);
-            sessions.filter_map(|session| Some((session.clone(), window.parent.clone()?)))
-        });
-        self.delegating = named.chain(starters).collect();
-        let named = |&at: &usize| ((self.windows[at].session.clone(), self.windows[at].turn), at);
-        self.turn_named = turns.iter().map(named).collect();
-        (self.turns, self.reviews, self.background, self.written) = (turns, reviews, background, written);
-        self.slots = slots.into_iter().map(|at| self.slot(at)).collect();
-        self.slots.sort_by_key(|slot| slot.lo);
-        self.ends = tree_of(&self.slots);
-    }
-
     fn slot(&self, at: usize) -> Slot {
         let window = self.windows[at].as_ref();
         let hi = window.closed.map_or(i64::MAX, |closing| closing.at.0);
         Slot { lo: self.may_write_from(window).0, hi, window: at }
-    }
-
-    /// Collects the windows that may write in `from..=to`, in the order in which they opened.
-    fn meet(&self, from: WallNs, to: WallNs, met: &mut Vec<usize>) {
-        let begun = self.slots.partition_point(|slot| slot.lo <= to.0);
-        let leaves = self.ends.len() / 2;
-        let mut stack = if leaves == 0 { Vec::new() } else { vec![(1, 0, leaves)] };
-        while let Some((node, start, end)) = stack.pop() {
-            if start >= begun || self.ends[node] <= from.0 {
-                continue;
-            }
-            if end - start == 1 {
-                met.push(self.slots[start].window);
-                continue;
-            }
-            let middle = start.midpoint(end);
-            stack.push((2 * node + 1, middle, end));
-            stack.push((2 * node, start, middle));
-        }
-        met.sort_unstable();
     }
 }
 
@@ -381,20 +490,37 @@ impl Suspect {
 
     /// Says whether one of its windows was open at `instant`.
     pub(super) fn ran_at(&self, instant: WallNs) -> bool {
-        self.spans.iter().any(|span| span.lo <= instant && span.hi.is_none_or(|hi| instant <= hi))
+        self.spans.iter().any(|span| span.lo <= instant && span.hi().is_none_or(|hi| instant <= hi))
+    }
+
+    /// Returns when it was first heard of.
+    pub(super) fn announced(&self) -> Option<WallNs> {
+        self.spans.iter().map(|span| span.opened).min()
+    }
+
+    /// Says whether it reported that it was done, and not that it failed.
+    pub(super) fn succeeded(&self) -> bool {
+        self.spans.iter().any(|span| span.closed.is_some_and(|closing| closing.hi == Hi::Reported))
+            && !self.failed()
+    }
+
+    /// Says whether it reported that it failed.
+    pub(super) fn failed(&self) -> bool {
+        self.spans.iter().any(|span| span.closed.is_some_and(|closing| closing.hi == Hi::Failed))
     }
 
     /// Says whether all of its windows were reported closed before `instant`.
     pub(super) fn ended_before(&self, instant: WallNs) -> bool {
-        self.spans.iter().all(|span| !span.lost && span.hi.is_some_and(|hi| hi < instant))
+        self.spans.iter().all(|span| !span.is_lost() && span.hi().is_some_and(|hi| hi < instant))
     }
 
     /// Says whether it was announced only after the change, and after `other` had reported its end: in sequence, the
     /// change is the other's.
     pub(super) fn followed(&self, other: &Self, moment: &Moment) -> bool {
-        let announced = self.spans.iter().map(|span| span.opened).min();
-        let after_end =
-            |at: WallNs| other.spans.iter().all(|span| !span.lost && span.hi.is_some_and(|hi| hi <= at));
+        let announced = self.announced();
+        let after_end = |at: WallNs| {
+            other.spans.iter().all(|span| !span.is_lost() && span.hi().is_some_and(|hi| hi <= at))
+        };
         !self.claims_path() && announced.is_some_and(|at| moment.latest < at && after_end(at))
     }
 
@@ -403,17 +529,22 @@ impl Suspect {
         self.spans.iter().any(|span| {
             let from = if self.claims_path() { span.lo } else { span.opened };
             match moment.ctime {
-                Some(ctime) => ctime.0 >= from.0 - TICK_NS && span.hi.is_none_or(|hi| ctime <= hi),
+                Some(ctime) => ctime.0 >= from.0 - moment.tick && span.hi().is_none_or(|hi| ctime <= hi),
                 None => {
-                    moment.floor >= span.lo && span.hi.is_none_or(|hi| looked <= hi.plus_ms(LATE_LOOK_MS))
+                    moment.floor >= span.lo && span.hi().is_none_or(|hi| looked <= hi.plus_ms(LATE_LOOK_MS))
                 }
             }
         })
     }
 
+    /// Says whether nothing of the step can have come before it.
+    pub(super) fn holds(&self, moment: &Moment) -> bool {
+        self.spans.iter().any(|span| moment.floor.plus_ms(BARRIER_LOOK_MS) >= span.lo)
+    }
+
     /// Says whether it may be another one that wrote: nobody saw the window end, and the look came after.
     pub(super) fn was_lost_before(&self, looked: WallNs) -> bool {
-        self.spans.iter().all(|span| span.lost && span.hi.is_some_and(|hi| hi < looked))
+        self.spans.iter().all(|span| span.is_lost() && span.hi().is_some_and(|hi| hi < looked))
     }
 }
 
@@ -457,20 +588,4 @@ fn containers<'a>(met: &[&'a Window], kin: &'a Kin) -> BTreeSet<(&'a SessionKey,
         }
     }
     containers
-}
-
-/// Builds the segment tree of the latest ends; leaves are padded to a power of two.
-fn tree_of(slots: &[Slot]) -> Vec<i64> {
-    if slots.is_empty() {
-        return Vec::new();
-    }
-    let leaves = slots.len().next_power_of_two();
-    let mut ends = vec![i64::MIN; 2 * leaves];
-    for (at, slot) in slots.iter().enumerate() {
-        ends[leaves + at] = slot.hi;
-    }
-    for node in (1..leaves).rev() {
-        ends[node] = ends[2 * node].max(ends[2 * node + 1]);
-    }
-    ends
 }

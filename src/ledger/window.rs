@@ -163,6 +163,8 @@ pub enum Hi {
     Barrier,
     /// The agent reported its end.
     Reported,
+    /// The agent reported that it failed.
+    Failed,
     /// Everything it claimed had been observed.
     Satisfied,
     /// Its turn ended, or its session, or its agent, while the proxy watched.

@@ -2,13 +2,14 @@
 
 use crate::base::{BlobId, ProxyId, RepoPath, SessionKey, TreeId, WallNs};
 use crate::ledger::{
-    Change, Content, Event, FileState, Gap, Observation, Record, RootHeader, RootKind, Skip, Why,
+    Change, Content, Event, FileState, Gap, Observation, Record, RootHeader, RootKind, Skip, Stamps, Why,
 };
 use crate::store::contents::StoreBlobs;
 use crate::store::ignores::{Ignores, outside_rules};
 use crate::store::link::{Last, Since};
 use crate::store::objects::{Objects, UserRepository};
 use crate::store::read::{Read, Reading, placeholder};
+use crate::store::stamps::{self, Offset};
 use crate::store::state::{open_private, secret_in};
 use crate::store::table::Table;
 use crate::store::take::Seen;
@@ -47,6 +48,10 @@ pub struct RootStore {
     /// Paths to be looked at again, whatever the watcher says.
     pub(crate) again: BTreeSet<RepoPath>,
     pub(crate) verifier: Verifier,
+    /// What time stamps of files are worth here.
+    pub(crate) stamps: Stamps,
+    /// How the clocks stood at the last link.
+    pub(crate) offset: Offset,
     state: (u64, u64),
     /// Device and inode of the directory that the chain's links are of, where the chain says.
     stood: Option<(u64, u64)>,
@@ -156,6 +161,8 @@ impl RootStore {
             must_walk: false,
             again: BTreeSet::new(),
             verifier: Verifier::default(),
+            stamps: stamps::measure(&root.top, &dir),
+            offset: Offset::now(),
             state: std::fs::metadata(state.path()).map_or((0, 0), |meta| (meta.dev(), meta.ino())),
             tracked: Tracked::default(),
             stood: history.records.iter().rev().find_map(|record| identity_in(&record.event)),

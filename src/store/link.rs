@@ -1,9 +1,10 @@
 //! The links of a chain: what a look appends, what it takes in of other processes, and the look that need append nothing.
 
 use crate::base::{ObservationNo, ProxyId, RepoPath, TreeId, WallNs};
-use crate::ledger::{Change, Event, Observation, Record, Why};
+use crate::ledger::{Change, Event, Observation, Record, Stamps, Why};
 use crate::store::capture::{Brought, Errand, in_tree};
 use crate::store::objects::UserRepository;
+use crate::store::stamps::Offset;
 use crate::store::watch::{Beside, Place, Watcher};
 use crate::store::{Observed, RootStore, StoreError};
 use std::sync::Arc;
@@ -206,8 +207,16 @@ impl RootStore {
         let by = errand.proxy.clone();
         let mut observation = Observation::new(no, errand.began, at, by, errand.why, tree, head, changes);
         observation.made = made;
+        observation.stamps = self.stamps_of_step();
         observation.still = self.since.still.filter(|_| self.looked);
         self.append(observation, brought)
+    }
+
+    /// Returns what the time stamps of the step that ends now are worth.
+    fn stamps_of_step(&mut self) -> Stamps {
+        let offset = Offset::now();
+        let set = offset.was_set_since(std::mem::replace(&mut self.offset, offset));
+        if set { Stamps::Worthless } else { self.stamps }
     }
 
     fn append(&mut self, observation: Observation, brought: &mut Brought) -> Result<Observation, StoreError> {

@@ -36,6 +36,7 @@ mod retention;
 mod root;
 mod segment;
 mod settings;
+mod stamps;
 mod state;
 mod swap;
 mod table;

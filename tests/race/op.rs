@@ -1,5 +1,6 @@
 //! What the scripted agent does in one call, and how it tells of it.
 
+use super::agents::{Agent, Reads};
 use super::dice::Dice;
 
 /// What kind of work a call is.
@@ -66,9 +67,25 @@ pub(crate) enum First {
 /// When its input is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
+    /// With the announcement.
     Announced,
+    /// In a message of its own, just before the write.
+    Before,
+    /// In a message of its own, with the write or up to 50 ms after it.
+    WithWrite,
+    /// In a message of its own, at any time up to 50 ms after the write.
     Later,
+    /// With the end, where there is one.
     AtTheEnd,
+}
+
+/// Where the timing comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Draw {
+    /// Each race is one of the agents that were measured.
+    Measured,
+    /// Each call draws from all that was ever seen, and far more often from its worst.
+    Hostile,
 }
 
 /// One call.
@@ -91,8 +108,18 @@ pub(crate) struct Op {
     pub(crate) told: Option<(String, Option<String>, String)>,
     /// From the announcement until the agent had the client's answer, for what the client writes.
     pub(crate) passes: Option<(u64, u64)>,
-    /// Whether we could hear of it.
+    /// What stood there when it decided what to write.
+    pub(crate) read: Option<String>,
+    /// When its first message came.
+    pub(crate) heard: Option<u64>,
+    /// Whether a message named its path.
+    pub(crate) named: bool,
+    /// Whether a message told its text.
     pub(crate) said: bool,
+    /// It reads, and shows that it does.
+    pub(crate) proven: bool,
+    /// The turn is cut short after it.
+    pub(crate) cut: bool,
     pub(crate) failed: bool,
     /// When it could have begun and when it was over, in the race's time.
     pub(crate) span: (u64, u64),
@@ -116,8 +143,8 @@ impl Op {
         if self.tells() && !self.said { "edit, never told" } else { self.work.as_str() }
     }
 
-    /// Draws a call of one of these kinds of work.
-    pub(crate) fn draw(dice: &mut Dice, works: &[Work], (id, turn): (String, u32)) -> Self {
+    /// Draws a call of any manners.
+    pub(crate) fn hostile(dice: &mut Dice, works: &[Work], (id, turn): (String, u32)) -> Self {
         let work = works[dice.index(works.len())];
         let first = match dice.within(0, 9) {
             0..=5 => First::Message,
@@ -140,21 +167,49 @@ impl Op {
             2 => Some(dice.within(100, 4000)),
             _ => Some(dice.skewed(1, 130)),
         };
+        Self { first, input, gap, end, ..Self::plain(dice, work, (id, turn)) }
+    }
+
+    /// Draws a call of a measured agent. `asks`: the person is asked first.
+    pub(crate) fn measured(
+        dice: &mut Dice,
+        (agent, asks): (&Agent, bool),
+        work: Work,
+        (id, turn): (String, u32),
+    ) -> Self {
+        let (from, to) = if work == Work::Shell { agent.shell } else { agent.edit };
+        let drawn = from + i64::try_from(dice.within(0, from.abs_diff(to))).unwrap_or(0);
+        let (first, gap) = match agent.asks.filter(|_| asks && work != Work::Client) {
+            Some((from, to)) => (First::Permission, dice.within(from, to)),
+            None if drawn < 0 && work != Work::Client => (First::Write, drawn.unsigned_abs()),
+            None => (First::Message, drawn.unsigned_abs()),
+        };
+        let cut = dice.percent(4);
+        let end = if cut || dice.percent(2) { None } else { Some(dice.within(agent.end.0, agent.end.1)) };
+        let proven = work == Work::Read && agent.reads != Reads::Bare;
+        Self { first, input: agent.input, gap, end, cut, proven, ..Self::plain(dice, work, (id, turn)) }
+    }
+
+    fn plain(dice: &mut Dice, work: Work, (id, turn): (String, u32)) -> Self {
         let steps = if work == Work::Shell { dice.within(0, 3) } else { 0 };
-        let more = (0..steps).map(|_| dice.skewed(1, 900)).collect();
         Self {
             work,
-            first,
-            input,
+            first: First::Message,
+            input: Input::Announced,
             id,
             turn,
-            gap,
-            end,
-            more,
+            gap: 0,
+            end: None,
+            more: (0..steps).map(|_| dice.skewed(1, 900)).collect(),
             job: None,
             told: None,
             passes: None,
+            read: None,
+            heard: None,
+            named: false,
             said: false,
+            cut: false,
+            proven: false,
             failed: false,
             span: (0, u64::MAX),
         }

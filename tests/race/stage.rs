@@ -1,7 +1,9 @@
 //! One race: an agent, perhaps a person, and the engine that watches, on one clock.
 
+use super::agents::{AGENTS, Agent};
 use super::dice::Dice;
-use super::op::{First, Input as Told, Op, Work};
+use super::op::{Draw, First, Input as Told, Op, Work};
+use super::reason::Reason;
 use super::table::{Table, Verdict};
 use super::truth::{Truth, Writer};
 use crate::support::world::World;
@@ -26,6 +28,8 @@ pub(crate) struct Cast {
     pub(crate) batches: bool,
     /// Commands may leave jobs behind.
     pub(crate) jobs: bool,
+    /// Where the timing comes from.
+    pub(crate) draw: Draw,
 }
 
 /// What happens at one instant.
@@ -45,6 +49,8 @@ enum Beat {
     Refill(String, String),
     ClientWrites(usize, Value),
     Look,
+    /// Activity that the watcher saw is looked at.
+    Activity,
     EndTurn,
 }
 
@@ -54,7 +60,14 @@ pub(crate) struct Race {
     seed: u64,
     dice: Dice,
     cast: Cast,
+    agent: &'static Agent,
+    /// The person is asked before a call writes.
+    asks: bool,
+    /// The client writes for the agent.
+    lends: bool,
     now: u64,
+    /// When a look at activity is due, and when the last was made.
+    active: (Option<u64>, Option<u64>),
     beats: BTreeMap<(u64, u64), Beat>,
     order: u64,
     ops: Vec<Op>,
@@ -75,6 +88,19 @@ fn full(file: &str) -> String {
     format!("{ROOT}/{file}")
 }
 
+/// What a call of a measured agent does, in parts of a hundred. Edits that tell only a path, or nothing, are no measured
+/// agent's; a few are drawn for those that were not measured.
+const MEASURED: [(Work, usize); 8] = [
+    (Work::Fragment, 32),
+    (Work::Whole, 12),
+    (Work::Create, 12),
+    (Work::Delete, 4),
+    (Work::PathOnly, 2),
+    (Work::Silent, 2),
+    (Work::Shell, 24),
+    (Work::Read, 12),
+];
+
 fn work() -> Vec<Work> {
     let often = [Work::Fragment, Work::Shell];
     let all = [
@@ -93,6 +119,10 @@ fn work() -> Vec<Work> {
     often.into_iter().chain(all).collect()
 }
 
+fn measured() -> Vec<Work> {
+    MEASURED.iter().flat_map(|(work, parts)| std::iter::repeat_n(*work, *parts)).collect()
+}
+
 impl Race {
     pub(crate) fn new(seed: u64, cast: Cast) -> Self {
         let mut world = World::new(Config::default());
@@ -103,12 +133,18 @@ impl Race {
         }
         let mut dice = Dice::new(seed);
         let turns = u32::try_from(dice.within(1, 3)).unwrap_or(1);
+        let agent = &AGENTS[dice.index(AGENTS.len())];
+        let (asks, lends) = (dice.percent(35), dice.percent(60));
         let mut race = Self {
             world,
             seed,
             dice,
             cast,
+            agent,
+            asks,
+            lends,
             now: 0,
+            active: (None, None),
             beats: BTreeMap::new(),
             order: 0,
             ops: Vec::new(),
@@ -140,6 +176,7 @@ impl Race {
             self.advance(at);
             self.beat(beat);
             self.react();
+            self.watch();
         }
         let table = self.judge();
         (table, self.world)
@@ -167,6 +204,16 @@ impl Race {
         self.world.pass(ms);
         self.now = to;
         self.react();
+    }
+
+    /// Plans a look at what was written since the last one: 150 ms later, at most once a second (docs/processes.md).
+    fn watch(&mut self) {
+        let (due, last) = self.active;
+        if due.is_none() && self.world.tree.is_stirred() {
+            let at = (self.now + 150).max(last.map_or(0, |last| last + 1_000));
+            self.active.0 = Some(at);
+            self.plan(at - self.now, Beat::Activity);
+        }
     }
 
     fn editor(&mut self, message: &Value) {
@@ -245,6 +292,13 @@ impl Race {
                 self.prompt = Some(id.clone());
                 self.editor(&json!({"jsonrpc":"2.0","id":id,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"go"}]}}));
             }
+            Beat::Activity => {
+                self.active = (None, Some(self.now));
+                self.world.glance();
+                if let Some(session) = self.world.sessions.first().cloned() {
+                    self.world.relist(&session);
+                }
+            }
             Beat::Look => {
                 self.looking = false;
                 self.world.capture();
@@ -299,15 +353,27 @@ impl Race {
             return;
         }
         self.batches -= 1;
-        let count = if self.cast.batches && self.dice.percent(35) { self.dice.within(2, 4) } else { 1 };
-        let mut works = work();
+        let most = if self.cast.draw == Draw::Measured { self.agent.parallel + 1 } else { 4 };
+        let side = most > 1 && self.cast.batches && self.dice.percent(35);
+        let count = if side { self.dice.within(2, most.max(2)) } else { 1 };
+        let mut works = if self.cast.draw == Draw::Measured { measured() } else { work() };
         let mut start = 0;
         for _ in 0..count {
             let at = self.ops.len();
             // Ids come again in the next turn.
             let id =
                 if self.dice.percent(20) { format!("again{}", self.of_turn()) } else { format!("c{at}") };
-            let mut op = Op::draw(&mut self.dice, &works, (id, self.turn));
+            let mut op = match self.cast.draw {
+                Draw::Hostile => Op::hostile(&mut self.dice, &works, (id, self.turn)),
+                Draw::Measured => {
+                    let drawn = works[self.dice.index(works.len())];
+                    let work = self.manner(drawn);
+                    Op::measured(&mut self.dice, (self.agent, self.asks), work, (id, self.turn))
+                }
+            };
+            if op.cut {
+                self.batches = 0;
+            }
             if op.work == Work::Shell {
                 // Models batch one command at most: two at once are contested by their nature.
                 works.retain(|work| *work != Work::Shell);
@@ -330,32 +396,54 @@ impl Race {
         }
     }
 
+    /// What the agent makes of this kind of work.
+    fn manner(&self, work: Work) -> Work {
+        let lent = self.agent.client && self.lends;
+        match work {
+            Work::Fragment | Work::Whole | Work::Create if lent => Work::Client,
+            Work::Fragment if self.agent.whole => Work::Whole,
+            other => other,
+        }
+    }
+
     fn of_turn(&self) -> usize {
         self.ops.iter().filter(|op| op.turn == self.turn).count()
     }
 
     fn announce(&mut self, at: usize) {
         self.decide(at);
+        self.ops[at].heard.get_or_insert(self.now);
         let op = self.ops[at].clone();
         let mut update = json!({"sessionUpdate":"tool_call","toolCallId":op.id,"title":format!("work {at}"),"kind":op.work.kind(),"status":"in_progress"});
-        if op.input == Told::Announced || op.first == First::Permission {
+        let knows = op.first == First::Write && self.cast.draw == Draw::Measured;
+        if op.input == Told::Announced || op.first == First::Permission || knows {
             self.describe(at, &mut update);
         }
         self.update(&update);
         if op.first != First::Message {
             return;
         }
-        if op.input == Told::Later {
-            let late = self.dice.within(0, op.gap + 50);
-            self.plan(late, Beat::Input(at));
+        let tells = match op.input {
+            Told::Before => Some(op.gap.saturating_sub(self.dice.within(5, 32))),
+            Told::WithWrite => Some(op.gap + self.dice.skewed(0, 50)),
+            Told::Later => Some(self.dice.within(0, op.gap + 50)),
+            Told::Announced | Told::AtTheEnd => None,
+        };
+        if let Some(after) = tells {
+            self.plan(after, Beat::Input(at));
         }
-        if op.work == Work::Client {
-            let Some((file, _, new)) = op.told else { return };
-            self.waiting.insert(format!("r{at}"), at);
-            self.agent(&json!({"jsonrpc":"2.0","id":format!("r{at}"),"method":"fs/write_text_file","params":{"sessionId":"s1","path":full(&file),"content":new}}));
+        if op.work == Work::Client && self.cast.draw == Draw::Hostile {
+            self.pass(at);
         } else {
             self.plan(op.gap, Beat::Write(at));
         }
+    }
+
+    /// Has the client write.
+    fn pass(&mut self, at: usize) {
+        let Some((file, _, new)) = self.ops[at].told.clone() else { return self.finish(at) };
+        self.waiting.insert(format!("r{at}"), at);
+        self.agent(&json!({"jsonrpc":"2.0","id":format!("r{at}"),"method":"fs/write_text_file","params":{"sessionId":"s1","path":full(&file),"content":new}}));
     }
 
     /// Decides what a call will write, on what stands there now.
@@ -371,6 +459,7 @@ impl Race {
         }
         let file = self.some_file();
         let text = self.text(&file).unwrap_or_default();
+        self.ops[at].read = Some(text.clone());
         if self.ops[at].work == Work::Delete {
             self.ops[at].told = Some((file, Some(text), String::new()));
             return;
@@ -378,7 +467,11 @@ impl Race {
         let Some((old, new)) = self.edit(Writer::Call(at), &text) else { return };
         let whole = text.replacen(&old, &new, 1);
         let told = match self.ops[at].work {
-            Work::Whole | Work::Client => (file, (!self.dice.percent(30)).then_some(text), whole),
+            // An agent that tells whole files tells what stood there before, too.
+            Work::Whole | Work::Client => {
+                let blind = self.dice.percent(30) && !(self.agent.whole && self.cast.draw == Draw::Measured);
+                (file, (!blind).then_some(text), whole)
+            }
             Work::Fragment
             | Work::Create
             | Work::Delete
@@ -391,20 +484,26 @@ impl Race {
     }
 
     fn describe(&mut self, at: usize, update: &mut Value) {
+        let tells_text = self.cast.draw == Draw::Measured;
         let op = &mut self.ops[at];
         op.said |= op.told.is_some();
+        op.named |= op.told.is_some() && op.work != Work::Silent;
         let Some((file, old, new)) = &op.told else {
             if op.work == Work::Shell {
                 update["rawInput"] = json!({"command": "make things"});
             } else if op.work == Work::Read {
                 update["rawInput"] = json!({"path": full("f0")});
+                if tells_text {
+                    self.agent.reads.tell(update);
+                }
             }
             return;
         };
         if op.work != Work::Silent {
             update["locations"] = json!([{"path": full(file)}]);
         }
-        if matches!(op.work, Work::Fragment | Work::Whole | Work::Create) {
+        let diff = matches!(op.work, Work::Fragment | Work::Whole | Work::Create);
+        if diff || op.work == Work::Client && tells_text {
             update["content"] = json!([{"type":"diff","path":full(file),"oldText":old,"newText":new}]);
         }
     }
@@ -422,6 +521,7 @@ impl Race {
 
     fn ask(&mut self, at: usize) {
         self.decide(at);
+        self.ops[at].heard.get_or_insert(self.now);
         let mut call = json!({"toolCallId":self.ops[at].id,"title":format!("work {at}"),"kind":self.ops[at].work.kind(),"status":"pending"});
         self.describe(at, &mut call);
         self.waiting.insert(format!("r{at}"), at);
@@ -431,7 +531,8 @@ impl Race {
     fn write(&mut self, at: usize) {
         self.decide(at);
         match self.ops[at].work {
-            Work::Read | Work::Client => {}
+            Work::Read => {}
+            Work::Client => return self.pass(at),
             Work::Shell => {
                 let rest = self.ops[at].more.pop();
                 self.command(at);
@@ -442,6 +543,7 @@ impl Race {
             }
             Work::Delete => {
                 let Some((file, _, _)) = self.ops[at].told.clone() else { return self.finish(at) };
+                self.mean(at, "");
                 if !self.remove(Writer::Call(at), &file) {
                     self.ops[at].failed = true;
                 }
@@ -455,10 +557,18 @@ impl Race {
             }
             Work::Whole | Work::Create => {
                 let Some((file, _, new)) = self.ops[at].told.clone() else { return self.finish(at) };
+                self.mean(at, &new);
                 self.replace(Writer::Call(at), &file, &new);
             }
         }
         self.finish(at);
+    }
+
+    /// A whole text takes away what its call had read and it does not hold.
+    fn mean(&mut self, at: usize, new: &str) {
+        if let Some(read) = self.ops[at].read.clone() {
+            self.truth.meant(Writer::Call(at), [&read, new]);
+        }
     }
 
     fn client_writes(&mut self, at: usize, params: &Value) {
@@ -469,6 +579,7 @@ impl Race {
             return;
         }
         let text = params["content"].as_str().unwrap_or_default().to_owned();
+        self.mean(at, &text);
         self.put(Writer::Call(at), &file, &text);
         self.editor(&json!({"jsonrpc":"2.0","id":format!("r{at}"),"result":{}}));
     }
@@ -579,7 +690,7 @@ impl Race {
         if self.dice.percent(12) && self.text(file).is_some() {
             self.emptied.insert(file.to_owned());
             let old = self.text(file).unwrap_or_default();
-            self.truth.wrote(by, [&old, text], self.now);
+            self.wrote(by, file, [&old, text]);
             self.world.tree.write(&full(file), b"", self.world.now.wall);
             let takes = self.dice.within(1, 5);
             // Written already for the truth: only the bytes are late.
@@ -591,13 +702,28 @@ impl Race {
 
     fn put(&mut self, by: Writer, file: &str, text: &str) {
         let old = self.text(file).unwrap_or_default();
-        self.truth.wrote(by, [&old, text], self.now);
+        self.wrote(by, file, [&old, text]);
         self.world.tree.write(&full(file), text.as_bytes(), self.world.now.wall);
+    }
+
+    fn wrote(&mut self, by: Writer, file: &str, texts: [&str; 2]) {
+        self.truth.wrote(by, texts, self.now);
+        let unheard = |at: usize| {
+            let op = &self.ops[at];
+            op.heard.is_none() && matches!(op.work, Work::Shell | Work::Silent)
+        };
+        let stirs = match by {
+            Writer::Call(at) => unheard(at),
+            Writer::Job(_) | Writer::Person => true,
+        };
+        if stirs {
+            self.truth.stir(file, self.now);
+        }
     }
 
     fn remove(&mut self, by: Writer, file: &str) -> bool {
         let Some(text) = self.text(file).filter(|_| !self.emptied.contains(file)) else { return false };
-        self.truth.wrote(by, [&text, ""], self.now);
+        self.wrote(by, file, [&text, ""]);
         self.truth.moved(by, file, file);
         self.world.tree.remove(&full(file), self.world.now.wall)
     }
@@ -612,6 +738,8 @@ impl Race {
         let mut table = Table::one();
         let Some(session) = self.world.sessions.first().cloned() else { return table };
         let listed = listing(self.world.ledger(), &session, &self.world.tree, &mut Cache::default());
+        let kept = self.world.relist(&session);
+        assert_eq!(kept, listed, "seed {}: a kept cache gives other answers", self.seed);
         for hunk in &listed.hunks {
             self.judge_hunk(&session, hunk, &mut table);
         }
@@ -629,7 +757,10 @@ impl Race {
             let lines: Vec<&str> = text.split_inclusive('\n').collect();
             for number in run.lines.start..run.lines.end {
                 let Some(line) = lines.get((number - range.start) as usize) else { continue };
-                let moved = self.truth.movers(&path);
+                let mut moved = self.truth.movers(&path);
+                if run.side == Side::Before {
+                    moved.extend(self.truth.removed_too(line));
+                }
                 let truth = match run.side {
                     Side::Before => self.truth.remover(line),
                     Side::After => self.truth.writer(line),
@@ -655,7 +786,7 @@ impl Race {
         };
         let credit = &run.credit;
         if credit.grade == Grade::Mediated && credit.calls.is_empty() {
-            table.count(row, Verdict::Nobody, Grade::InTurn);
+            self.miss((writer, at), (path, line), Grade::InTurn, (row, table));
             return;
         }
         let named = |key: &hunkgate::ledger::CallKey| {
@@ -700,8 +831,37 @@ impl Race {
             break;
         }
         if calls.is_empty() && matches!(writer, Writer::Call(_)) {
-            verdict = Verdict::Nobody;
+            self.miss((writer, at), (path, line), credit.grade, (row, table));
+            return;
         }
         table.count(row, verdict, credit.grade);
+    }
+
+    /// Counts a line that is attributed to nobody, and why.
+    fn miss(
+        &self,
+        (writer, at): (Writer, u64),
+        (path, line): (&str, &str),
+        grade: Grade,
+        (row, table): (&'static str, &mut Table),
+    ) {
+        table.count(row, Verdict::Nobody, grade);
+        let Writer::Call(op) = writer else { return };
+        let stirred = self.truth.was_stirred(path, at);
+        let reason = Reason::of(&self.ops, op, (path, at), stirred);
+        table.miss(row, reason);
+        let own = &self.ops[op];
+        table.missed.push(format!(
+            "seed {}: {path}: {line:?} at {at} is {}, {}: {} ({}, {:?}, {:?}, heard {:?}, {:?})",
+            self.seed,
+            grade.as_str(),
+            reason.as_str(),
+            own.id,
+            row,
+            own.first,
+            own.input,
+            own.heard,
+            own.span,
+        ));
     }
 }

@@ -1,5 +1,6 @@
 //! What came of many races: by kind of work and grade.
 
+use super::reason::Reason;
 use hunkgate::ledger::Grade;
 use std::collections::BTreeMap;
 
@@ -21,6 +22,9 @@ pub(crate) enum Verdict {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     cells: BTreeMap<(&'static str, Verdict, Grade), u64>,
+    reasons: BTreeMap<(&'static str, Reason), u64>,
+    /// What is attributed to nobody, told.
+    pub(crate) missed: Vec<String>,
     /// What is wrong, told: the seed, the line, who is credited.
     pub(crate) wrongs: Vec<String>,
     /// Wrong credits to calls that claim their paths.
@@ -40,7 +44,21 @@ impl Table {
         *self.cells.entry((row, verdict, grade)).or_default() += 1;
     }
 
+    /// Counts why a line is attributed to nobody.
+    pub(crate) fn miss(&mut self, row: &'static str, reason: Reason) {
+        *self.reasons.entry((row, reason)).or_default() += 1;
+    }
+
+    /// The lines that no evidence can attribute.
+    pub(crate) fn irreducible(&self) -> u64 {
+        self.reasons.iter().filter(|((_, reason), _)| reason.is_irreducible()).map(|(_, n)| n).sum()
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
+        for (cell, count) in other.reasons {
+            *self.reasons.entry(cell).or_default() += count;
+        }
+        self.missed.extend(other.missed);
         for (cell, count) in other.cells {
             *self.cells.entry(cell).or_default() += count;
         }
@@ -125,16 +143,39 @@ impl Table {
             let all = self.sum(|of, _, _| of == row);
             told += &format!("{:>9.2}%\n", 100.0 * of(Verdict::Right) as f64 / all.max(1) as f64);
         }
+        told += &self.why();
         let (all, right) = self.of_calls();
         let (claims, claimed) = self.of_claims();
+        let possible = all - self.irreducible();
         told += &format!(
-            "lines of calls: {right} of {all} attributed ({:.2} %); of calls that claim: {claimed} of {claims} ({:.2} %); wrong: {} to calls that claim, {} to others; beside a command: {}\n",
+            "lines of calls: {right} of {all} attributed ({:.2} %), irreducible {} ({:.2} % of the rest attributed); of calls that claim: {claimed} of {claims} ({:.2} %); wrong: {} to calls that claim, {} to others; beside a command: {}\n",
             100.0 * right as f64 / all.max(1) as f64,
+            self.irreducible(),
+            100.0 * right as f64 / possible.max(1) as f64,
             100.0 * claimed as f64 / claims.max(1) as f64,
             self.wrong_claims,
             self.wrong_others,
             self.beside(),
         );
+        told
+    }
+
+    /// Why lines of calls are attributed to nobody.
+    fn why(&self) -> String {
+        let mut rows: Vec<&str> = self.reasons.keys().map(|(row, _)| *row).collect();
+        rows.dedup();
+        let mut told = format!("{:<18}", "to nobody, because");
+        for reason in Reason::ALL {
+            told += &format!("{:>10}", reason.as_str());
+        }
+        told += "\n";
+        for row in rows {
+            told += &format!("{row:<18}");
+            for reason in Reason::ALL {
+                told += &format!("{:>10}", self.reasons.get(&(row, reason)).copied().unwrap_or(0));
+            }
+            told += "\n";
+        }
         told
     }
 }

@@ -39,6 +39,10 @@ impl Writer {
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     removers: BTreeMap<String, (Writer, u64)>,
+    /// Who else took a line away that was gone already, by the text that they had read.
+    too: BTreeMap<String, BTreeSet<Writer>>,
+    /// When each path was last written by somebody who is no call.
+    stirred: BTreeMap<String, u64>,
     written: BTreeMap<String, u64>,
     /// Lines that came back: more than one wrote them.
     doubtful: BTreeSet<String>,
@@ -61,6 +65,30 @@ impl Truth {
             }
             self.written.insert(line.clone(), at);
         }
+    }
+
+    /// Takes in what a whole text meant that was made of an older one: what it leaves out it takes away, whether or not
+    /// somebody else has done so in the meantime.
+    pub(crate) fn meant(&mut self, by: Writer, [read, new]: [&str; 2]) {
+        let kept: BTreeSet<&str> = new.split_inclusive('\n').collect();
+        for line in read.split_inclusive('\n').filter(|line| !kept.contains(line)) {
+            self.too.entry(line.to_owned()).or_default().insert(by);
+        }
+    }
+
+    /// Takes in that somebody who is no call wrote to a path.
+    pub(crate) fn stir(&mut self, path: &str, at: u64) {
+        self.stirred.entry(path.to_owned()).or_insert(at);
+    }
+
+    /// Says whether somebody who is no call wrote to a path no later than `at`.
+    pub(crate) fn was_stirred(&self, path: &str, at: u64) -> bool {
+        self.stirred.get(path).is_some_and(|first| *first <= at)
+    }
+
+    /// Who else took a line away.
+    pub(crate) fn removed_too(&self, line: &str) -> BTreeSet<Writer> {
+        self.too.get(line).cloned().unwrap_or_default()
     }
 
     pub(crate) fn moved(&mut self, by: Writer, from: &str, to: &str) {

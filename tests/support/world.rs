@@ -6,8 +6,8 @@ use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, Sessi
 use hunkgate::config::Config;
 use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup, Sight};
 use hunkgate::ledger::{
-    Cache, Event, FilePlan, Gap, Ledger, Log, Method, Observation, Record, Redactor, RevertFile,
-    RevertOutcome, RevertResult, Wanted, Why,
+    Cache, Event, FilePlan, Gap, Ledger, Listing, Log, Method, Observation, Record, Redactor, RevertFile,
+    RevertOutcome, RevertResult, Wanted, Why, listing,
 };
 use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -235,6 +235,21 @@ impl World {
         };
         let because = (!why.is_empty()).then(|| why.to_owned());
         self.sight = Some(Sight { observing, because, missed, remarks: Vec::new() });
+    }
+
+    /// Lists a session with what was computed for the listings before.
+    #[allow(dead_code, reason = "only the race harness asks")]
+    pub(crate) fn relist(&mut self, session: &SessionKey) -> Listing {
+        listing(self.engine.ledger(), session, &self.tree, &mut self.cache)
+    }
+
+    /// Looks at every root because something was written there.
+    #[allow(dead_code, reason = "only the race harness has a watcher")]
+    pub(crate) fn glance(&mut self) {
+        for root in self.opened.clone() {
+            let input = self.observe(AskId(u64::MAX), root, Why::Activity);
+            self.feed(input);
+        }
     }
 
     /// Makes the observations that wait, and later ones at once.

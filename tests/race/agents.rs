@@ -1,0 +1,122 @@
+//! What real agents were measured to do (the design's page on ACP, "the message against the write"; docs/testing.md).
+
+use super::op::Input;
+use serde_json::{Value, json};
+
+/// One agent's manners. Times in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Agent {
+    pub(crate) name: &'static str,
+    /// From the first message of an edit to its write; negative: the write comes first.
+    pub(crate) edit: (i64, i64),
+    /// The same for a command.
+    pub(crate) shell: (i64, i64),
+    /// From the answer to a permission request to the write; `None`: it never asks.
+    pub(crate) asks: Option<(u64, u64)>,
+    /// When it tells its input.
+    pub(crate) input: Input,
+    /// Whether it tells edits as whole files.
+    pub(crate) whole: bool,
+    /// From the last write to the end of a call.
+    pub(crate) end: (u64, u64),
+    /// Whether it has the client write, where the client can.
+    pub(crate) client: bool,
+    /// Calls at once.
+    pub(crate) parallel: u64,
+    /// What shows that its reads only read.
+    pub(crate) reads: Reads,
+}
+
+/// What a read says beside its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// Nothing: by its kind alone it may be a command.
+    Bare,
+    /// The tool's name, at this place of `_meta`.
+    Meta(&'static [&'static str], &'static str),
+    /// The tool's name as the title.
+    Title(&'static str),
+}
+
+impl Reads {
+    pub(crate) fn tell(self, update: &mut Value) {
+        match self {
+            Self::Bare => {}
+            Self::Meta(path, tool) => {
+                let value = path.iter().rev().fold(json!(tool), |value, name| json!({ (*name): value }));
+                update["_meta"] = value;
+            }
+            Self::Title(tool) => update["title"] = json!(tool),
+        }
+    }
+}
+
+const fn agent(name: &'static str, edit: (i64, i64), shell: (i64, i64), end: (u64, u64)) -> Agent {
+    Agent {
+        name,
+        edit,
+        shell,
+        asks: Some((1, 36)),
+        input: Input::Announced,
+        whole: false,
+        end,
+        client: false,
+        parallel: 3,
+        reads: Reads::Bare,
+    }
+}
+
+/// The rows of the measurement.
+pub(crate) const AGENTS: [Agent; 13] = [
+    Agent {
+        input: Input::Before,
+        asks: Some((8, 35)),
+        reads: Reads::Meta(&["claudeCode", "toolName"], "Read"),
+        ..agent("claude", (286, 435), (380, 500), (2, 10))
+    },
+    Agent { asks: None, parallel: 2, ..agent("codex, full access", (-5, -1), (-150, -100), (3, 5)) },
+    Agent { asks: Some((40, 75)), parallel: 2, ..agent("codex", (34, 62), (-150, -30), (10, 30)) },
+    Agent { asks: Some((1, 15)), parallel: 2, ..agent("zed codex", (-1, 1), (-150, -145), (1, 6)) },
+    Agent {
+        whole: true,
+        client: true,
+        parallel: 1,
+        asks: Some((2, 96)),
+        ..agent("gemini", (1, 10), (12, 64), (2, 9))
+    },
+    Agent {
+        whole: true,
+        input: Input::WithWrite,
+        asks: Some((3, 24)),
+        reads: Reads::Title("read"),
+        ..agent("opencode", (55, 316), (245, 350), (20, 130))
+    },
+    Agent {
+        reads: Reads::Meta(&["toolName"], "read_file"),
+        whole: true,
+        client: true,
+        input: Input::Before,
+        asks: Some((18, 51)),
+        ..agent("qwen", (360, 1700), (560, 600), (2, 7))
+    },
+    Agent {
+        client: true,
+        input: Input::Before,
+        asks: None,
+        ..agent("kimi", (390, 1670), (400, 450), (1, 5))
+    },
+    Agent { asks: Some((5, 20)), ..agent("copilot", (3, 10), (15, 30), (1, 11)) },
+    Agent { asks: None, ..agent("pi", (-1, 18), (10, 25), (1, 5)) },
+    Agent {
+        reads: Reads::Meta(&["tool_name"], "read_file"),
+        asks: Some((6, 36)),
+        ..agent("vibe", (-6, 11), (50, 70), (20, 130))
+    },
+    Agent {
+        client: true,
+        input: Input::WithWrite,
+        asks: Some((12, 20)),
+        ..agent("fast-agent", (360, 930), (350, 370), (1, 270))
+    },
+    Agent { asks: None, ..agent("openhands", (-10, 10), (34, 259), (2, 12)) },
+];
