@@ -332,7 +332,7 @@ fn whole() {
     for nth in 0..9 {
         let begun = Instant::now();
         prompt(10 + nth);
-        tty.sees(&format!("/{}", 2_001 + nth));
+        tty.sees(&format!("{} new", nth + 1));
         times.push(begun.elapsed());
     }
     row("  a turn of the agent, until it is on screen", median(times), "-");
@@ -353,7 +353,8 @@ fn whole() {
     let _ = proxy.wait();
     let begun = Instant::now();
     let tty = review();
-    tty.sees("/2009");
+    tty.sees("help ");
+    tty.sees(" 15/");
     row("  the same without a proxy", begun.elapsed(), "-");
     drop(Inks::unpack());
     let begun = Instant::now();
