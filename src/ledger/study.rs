@@ -202,13 +202,16 @@ impl SessionCache {
     /// Says whether anything happened to the sessions that reverted something here.
     fn reviewers_moved(&mut self, scene: &Scene<'_>) -> bool {
         let now = || scene.index.reviewers().into_iter().map(|key| (key, scene.ledger.snapshot(key)));
-        let same = |((known, then), (key, now)): (
-            &(SessionKey, Weak<SessionLedger>),
-            (&SessionKey, Option<Arc<SessionLedger>>),
-        )| {
-            known == key && then.upgrade().zip(now).is_some_and(|(then, now)| Arc::ptr_eq(&then, &now))
+        let alive = |then: &Weak<SessionLedger>, now: Option<Arc<SessionLedger>>| {
+            then.upgrade().zip(now).is_some_and(|(then, now)| Arc::ptr_eq(&then, &now))
         };
-        if self.reviewers.len() == now().count() && self.reviewers.iter().zip(now()).all(same) {
+        if self.reviewers.len() == now().count()
+            && self
+                .reviewers
+                .iter()
+                .zip(now())
+                .all(|((known, then), (key, now))| known == key && alive(then, now))
+        {
             return false;
         }
         let weak = |now: Option<Arc<SessionLedger>>| now.map(|now| Arc::downgrade(&now)).unwrap_or_default();

@@ -41,7 +41,7 @@ fn tick() -> Option<i64> {
     #[cfg(target_os = "linux")]
     {
         let resolution = rustix::time::clock_getres(ClockId::RealtimeCoarse);
-        Some(resolution.tv_sec * 1_000_000_000 + i64::from(resolution.tv_nsec)).filter(|tick| *tick > 0)
+        Some(resolution.tv_sec * 1_000_000_000 + resolution.tv_nsec).filter(|tick| *tick > 0)
     }
     #[cfg(not(target_os = "linux"))]
     None
@@ -91,7 +91,7 @@ impl Offset {
 
 fn nanos(clock: ClockId) -> i64 {
     let now = clock_gettime(clock);
-    now.tv_sec * 1_000_000_000 + i64::from(now.tv_nsec)
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
 #[cfg(test)]

@@ -90,6 +90,7 @@ pub(crate) enum Draw {
 
 /// One call.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent remarks on one call")]
 pub(crate) struct Op {
     pub(crate) work: Work,
     pub(crate) first: First,

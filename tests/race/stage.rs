@@ -402,7 +402,15 @@ impl Race {
         match work {
             Work::Fragment | Work::Whole | Work::Create if lent => Work::Client,
             Work::Fragment if self.agent.whole => Work::Whole,
-            other => other,
+            Work::Fragment
+            | Work::Whole
+            | Work::Create
+            | Work::Delete
+            | Work::PathOnly
+            | Work::Silent
+            | Work::Client
+            | Work::Shell
+            | Work::Read => work,
         }
     }
 
