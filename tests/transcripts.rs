@@ -13,8 +13,19 @@ fn transcript(path: &Path, bytes: Vec<u8>) -> datatest_stable::Result<()> {
     let seed = bytes.iter().fold(path.as_os_str().len() as u64, |seed, &byte| {
         seed.wrapping_mul(31).wrapping_add(u64::from(byte))
     });
-    support::variations::hold(&transcript, seed).map_err(Broken)?;
+    let left = support::variations::hold(&transcript, seed).map_err(Broken)?;
+    golden(path, &left);
     Ok(())
+}
+
+/// Compares what a transcript leaves behind with the snapshot beside it.
+fn golden(path: &Path, left: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join(path).with_file_name(""));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    settings.bind(|| insta::assert_snapshot!(name.as_ref(), left));
 }
 
 impl fmt::Display for Broken {

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 /// What of a record stands in the short form. Ids, times and contents are the transcript's and the laws' concern.
 const TOLD: [&str; 15] = [
-    "why", "turn", "stop", "call", "title", "lo", "hi", "path", "state", "verb", "outcome", "mode",
-    "complete", "topic", "reason", "source",
+    "why", "turn", "stop", "call", "title", "lo", "hi", "path", "state", "verb", "outcome", "complete",
+    "topic", "reason", "source",
 ];
 
 /// Writes down what a play has left.

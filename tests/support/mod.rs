@@ -3,6 +3,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "what the virtual world does not know it shows or skips")]
 
 pub(crate) mod asks;
+pub(crate) mod golden;
 pub(crate) mod pattern;
 pub(crate) mod play;
 pub(crate) mod real;

@@ -1,13 +1,14 @@
 //! One transcript, several plays: what must not depend on chunking, on waking, or on recording.
 
+use super::golden;
 use super::play::{Cue, Manner, Play, at};
 use super::transcript::Transcript;
 use bytes::Bytes;
 use hunkgate::base::Leg;
 use hunkgate::engine::Input;
 
-/// Plays a transcript as it stands and in every variation.
-pub(crate) fn hold(transcript: &Transcript, seed: u64) -> Result<(), String> {
+/// Plays a transcript as it stands and in every variation; returns what the plain play leaves behind.
+pub(crate) fn hold(transcript: &Transcript, seed: u64) -> Result<String, String> {
     let plain = play(transcript, Manner::default())?;
     let journal = listed(&plain);
     let again = |manner: Manner, law: &str| {
@@ -16,7 +17,8 @@ pub(crate) fn hold(transcript: &Transcript, seed: u64) -> Result<(), String> {
     };
     again(Manner { cuts: Some(seed), ..Manner::default() }, "with bytes cut and glued")?;
     again(Manner { wakes: true, ..Manner::default() }, "with spurious wake-ups")?;
-    unrecorded(transcript, &plain)
+    unrecorded(transcript, &plain)?;
+    Ok(golden::of(&plain))
 }
 
 fn play(transcript: &Transcript, manner: Manner) -> Result<Play, String> {
