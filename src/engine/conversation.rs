@@ -56,7 +56,7 @@ impl Engine {
     pub(super) fn heard(&mut self, from: Leg, line: Bytes) {
         let copy = line.clone();
         match wire::head(&copy) {
-            Head::Unreadable if from == Leg::Agent && self.refuses_unreadable(&line) => {}
+            Head::Unreadable if self.refuses_unreadable(from, &line) => {}
             Head::Unreadable => self.send(from.other(), line),
             Head::Request { id, method, params } => {
                 let fact = acp::read_call(self.dialect, &method, params);
@@ -78,15 +78,28 @@ impl Engine {
             }
             Head::Response { id, outcome } => {
                 let id = id.to_id();
+                let decides = from == Leg::Editor && self.enforces();
+                let plain =
+                    !decides || wire::splice::find(&line, &[]).is_some_and(|answer| !answer.is_ambiguous());
                 match self.pending.answered(from, &id) {
                     Answered::Ours(asking) => {
-                        let fact = self.fact_of(&asking.method, outcome);
+                        let fact = if plain { self.fact_of(&asking.method, outcome) } else { Fact::Other };
                         self.ours_answered(asking.payload, fact);
                     }
                     Answered::Late => self.late_answer(from, &id, &line),
+                    Answered::Duplicate | Answered::Unknown
+                        if decides && matches!(outcome, Outcome::Ok(_)) =>
+                    {
+                        self.late_answer(from, &id, &line);
+                    }
                     Answered::Duplicate | Answered::Unknown => self.send(from.other(), line),
                     Answered::Theirs(asking) => {
-                        let fact = self.fact_of(&asking.method, outcome);
+                        let judged = matches!(asking.payload, About::Permission { .. });
+                        let fact = if plain || !judged {
+                            self.fact_of(&asking.method, outcome)
+                        } else {
+                            Fact::Other
+                        };
                         self.answered(from, (&id, asking), fact, line);
                     }
                 }

@@ -40,11 +40,15 @@ impl Engine {
         self.setup.config.approvals == Approvals::Enforce
     }
 
-    /// A line of the agent that cannot be read as one frame does not pass: it may be read as a request by somebody else.
-    pub(super) fn refuses_unreadable(&mut self, line: &Bytes) -> bool {
+    /// A line that cannot be read as one frame does not pass: the other peer may read it as a request, or as an allow.
+    pub(super) fn refuses_unreadable(&mut self, from: Leg, line: &Bytes) -> bool {
         let refuses = self.enforces() && !line.iter().all(u8::is_ascii_whitespace);
         if refuses {
-            self.say(Level::Warn, "a line of the agent that cannot be read was not passed on");
+            let who = match from {
+                Leg::Agent => "agent",
+                Leg::Editor => "editor",
+            };
+            self.say(Level::Warn, format!("a line of the {who} that cannot be read was not passed on"));
         }
         refuses
     }
