@@ -82,7 +82,7 @@ pub(crate) struct Job {
     pub(crate) key: Key,
     /// Ignore rules cover it.
     pub(crate) ignored: bool,
-    /// It may have stood there unseen: rules changed, or a call named it.
+    /// It may have stood there unseen: rules that covered it changed, or a call named it.
     pub(crate) unhidden: bool,
     /// No watch told of it: a verify walk did.
     pub(crate) untold: bool,
@@ -165,15 +165,47 @@ struct Here {
     depth: usize,
     /// It lies in an ignored directory: newcomers are ignored whatever the rules say.
     covered: bool,
-    /// Its newcomers may have stood there unseen.
-    unhidden: bool,
+    hidden: Hidden,
     /// Directories that are known are entered, too.
     deep: bool,
 }
 
+/// Which newcomers of a directory may have stood there unseen at the last look.
+#[derive(Clone, Debug)]
+enum Hidden {
+    /// None: its rules are what they were.
+    Nothing,
+    /// What these rules cover, which were in force then.
+    By(Ignores),
+    /// All: it was covered itself.
+    All,
+}
+
+impl Hidden {
+    fn may_hide(&self, path: &[u8], is_directory: bool) -> bool {
+        match self {
+            Self::Nothing => false,
+            Self::By(old) => old.judge(path, is_directory) == Rule::Ignored,
+            Self::All => true,
+        }
+    }
+
+    /// Says the same of a directory in it whose own rules of then are not known.
+    fn beneath(&self, directory: &[u8]) -> Self {
+        if self.may_hide(directory, true) { Self::All } else { self.clone() }
+    }
+}
+
 impl Here {
     fn top() -> Self {
-        Self { id: Table::TOP, path: Vec::new(), depth: 0, covered: false, unhidden: false, deep: false }
+        Self {
+            id: Table::TOP,
+            path: Vec::new(),
+            depth: 0,
+            covered: false,
+            hidden: Hidden::Nothing,
+            deep: false,
+        }
     }
 
     fn child(&self, name: &[u8]) -> Vec<u8> {
@@ -205,7 +237,7 @@ impl Walk<'_> {
         }
         let depth = path.iter().filter(|byte| **byte == b'/').count() + 1;
         let rules = dir.rules.as_ref().map(|rules| rules.in_force.clone());
-        let here = Here { id, path, depth, covered: dir.covered, unhidden: false, deep: false };
+        let here = Here { id, path, depth, covered: dir.covered, hidden: Hidden::Nothing, deep: false };
         match (names, rules) {
             (Some(names), Some(rules)) if !names.contains(b".gitignore".as_slice()) => {
                 let look = Look { rules: &rules, key: &Key::of(&stat) };
@@ -292,17 +324,23 @@ impl Walk<'_> {
         let stat = fstat(fd)?;
         self.watch(here.id, fd, &stat);
         let key = Key::of(&stat);
-        self.table.dir_mut(here.id).covered = here.covered;
+        let was_covered = std::mem::replace(&mut self.table.dir_mut(here.id).covered, here.covered);
         let known = self.table.dir(here.id).key == Some(key);
-        let old_digest = self.table.dir(here.id).rules.as_ref().map(|rules| rules.in_force.digest());
+        let old = self.table.dir(here.id).rules.as_ref().map(|rules| rules.in_force.clone());
         let rules = self.rules_inside(here, fd, above, known);
-        let changed = old_digest.is_some_and(|old| old != rules.digest());
+        let changed = old.as_ref().is_some_and(|old| old.digest() != rules.digest());
+        let hidden = match old {
+            None => here.hidden.clone(),
+            Some(_) if !changed => Hidden::Nothing,
+            Some(_) if was_covered => Hidden::All,
+            Some(old) => Hidden::By(old),
+        };
         let here = Here {
             id: here.id,
             path: here.path.clone(),
             depth: here.depth,
             covered: here.covered,
-            unhidden: here.unhidden || changed,
+            hidden,
             // Rules that changed change what is below.
             deep: here.deep || changed,
         };
@@ -396,7 +434,7 @@ impl Walk<'_> {
         if ignored && !known && !named && !self.orders.tracked.holds(path.as_bytes()) {
             return;
         }
-        let unhidden = !known && (named || here.unhidden);
+        let unhidden = !known && (named || here.hidden.may_hide(path.as_bytes(), false));
         self.found.jobs.push(Job { path, key, ignored, unhidden, untold: false });
     }
 
@@ -450,9 +488,9 @@ impl Walk<'_> {
         if fresh && let Ok(path) = RepoPath::new(path.clone()) {
             self.found.made.push(path);
         }
-        let unhidden = fresh && here.unhidden;
+        let hidden = here.hidden.beneath(&path);
         let deep = here.deep || !is_known;
-        let below = Here { id, path, depth: here.depth + 1, covered: ignored, unhidden, deep };
+        let below = Here { id, path, depth: here.depth + 1, covered: ignored, hidden, deep };
         if let Err(error) = self.visit(&below, &child, look.rules) {
             self.remark(&below.path, &error.to_string());
         }

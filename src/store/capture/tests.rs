@@ -317,6 +317,53 @@ fn what_comes_into_sight_because_rules_changed_is_no_creation_to_undo() {
 }
 
 #[test]
+fn what_the_old_rules_would_not_have_hidden_is_new_even_when_the_rules_change_with_it() {
+    let git = Git::init();
+    git.write(".gitignore", "*.tmp\n/data/\n");
+    git.write("sub/.gitignore", "*.gen\n!keep.tmp\n");
+    git.write("data/tracked", "x\n");
+    git.write("data/old", "precious\n");
+    git.write("sub/f", "x\n");
+    git.write("sub/old.gen", "precious\n");
+    git.write("sub/old.tmp", "precious\n");
+    git.run(&["add", "-f", "data/tracked"]);
+    git.commit("one");
+    let mut eye = Eye::on(&git);
+    let base = told(&eye.look());
+    assert!(!base.iter().any(|line| line.contains("old")), "{base:?}");
+    git.write(".gitignore", "*.log\n");
+    git.write("sub/.gitignore", "# none\n");
+    git.write("new", "new\n");
+    git.write("new.tmp", "maybe\n");
+    git.write("fresh/new", "new\n");
+    git.write("fresh/x.tmp", "maybe\n");
+    git.write("fresh/data/new", "new\n");
+    git.write("sub/new", "new\n");
+    git.write("sub/keep.tmp", "new\n");
+    git.write("sub/x.gen", "maybe\n");
+    let seen = eye.look();
+    assert_eq!(seen.tree.to_string(), git.tree());
+    let wanted = [
+        "+data/old base_unknown",
+        "+fresh/data/new",
+        "+fresh/new",
+        "+fresh/x.tmp base_unknown",
+        "+new",
+        "+new.tmp base_unknown",
+        "+sub/keep.tmp",
+        "+sub/new",
+        "+sub/old.gen base_unknown",
+        "+sub/old.tmp base_unknown",
+        "+sub/x.gen base_unknown",
+        "~.gitignore",
+        "~sub/.gitignore",
+    ];
+    let mut listed = told(&seen);
+    listed.sort_unstable();
+    assert_eq!(listed, wanted);
+}
+
+#[test]
 fn nested_repositories_are_plain_content_and_their_git_directories_are_not() {
     let git = Git::init();
     git.write("f", "x\n");
