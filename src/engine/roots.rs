@@ -215,7 +215,8 @@ impl Engine {
             .map(|session| (session.id.clone(), session.key.clone()))
             .collect();
         for (id, key) in of_root {
-            let late = self.sessions.get(&id).is_some_and(|session| session.turns.current().is_some());
+            let late = self.sessions.get(&id).is_some_and(|session| session.turns.current().is_some())
+                || self.ledger.session(&key).is_some_and(|ledger| !ledger.turns().is_empty());
             if late && sharp == Sharpness::Hard {
                 self.take_bases(&id, Sharpness::Soft);
             }
