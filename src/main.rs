@@ -1,5 +1,6 @@
 //! argv → command → exit code, nothing else.
 
+use hunkgate::config::Config;
 use hunkgate::host::{self, Recorded};
 use hunkgate::ledger::Channel;
 use hunkgate::review::{Problem, ProblemKind};
@@ -38,11 +39,27 @@ fn main() -> ExitCode {
         },
         Todo::Demo { keep } => exit(&machine, host::demo(keep)),
         Todo::DemoAgent => exit(&machine, host::demo_agent()),
-        Todo::Doctor { json } => machine.doctor(json),
+        Todo::Doctor { json } => {
+            let config = machine.config().unwrap_or_else(|_| Config::of(None, None));
+            let stock = machine.state().map(|state| host::stock(&state, &config));
+            machine.doctor(json, stock.as_ref())
+        }
+        Todo::Gc { json, dry_run } => gc(&machine, json, dry_run),
         Todo::Policy(inquiry) => machine.policy(&inquiry),
         Todo::Completions { shell } => machine.completions(shell),
         Todo::Man { directory } => machine.manual(directory.as_deref()),
         Todo::Setup { editor, agent } => machine.setup(editor, &agent),
+    }
+}
+
+fn gc(machine: &Machine, json: bool, dry_run: bool) -> ExitCode {
+    let found = machine.config().and_then(|config| {
+        let state = machine.must_have_state()?;
+        if dry_run { Ok(host::stock(&state, &config)) } else { host::sweep(&state, &config) }
+    });
+    match found {
+        Ok(found) => machine.stock(&found, json),
+        Err(problem) => machine.complain(&problem),
     }
 }
 

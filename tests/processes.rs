@@ -13,6 +13,8 @@ mod demo;
 mod durability;
 #[path = "processes/ends.rs"]
 mod ends;
+#[path = "processes/housekeeping.rs"]
+mod housekeeping;
 #[path = "processes/judged.rs"]
 mod judged;
 #[cfg(target_os = "linux")]

@@ -382,6 +382,12 @@ fn the_binary_answers_without_a_home_and_without_any_record() {
     let checks: Vec<Value> = serde_json::from_str(&out).unwrap();
     assert_eq!(code, Some(0), "{out}");
     assert!(checks.iter().all(|check| check["check"].is_string() && check["result"].is_string()));
+    let store = checks.iter().find(|check| check["check"] == "store").unwrap();
+    assert_eq!(store["found"], "0 B for 0 roots, cap 10.0 GiB each");
+    let (code, out, _) = hunkgate(&["gc", "--json", "--state-dir", "state"]);
+    let found: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &found["roots"], &found["swept"]["bytes"]), (Some(0), &json!([]), &json!(0)));
+    assert_eq!(hunkgate(&["gc"]).0, Some(2), "without a state directory");
     let (code, _, err) = hunkgate(&["run", "--config", "absent.toml", "--", "true"]);
     assert_eq!(code, Some(2), "{err}");
     assert!(err.contains("absent.toml"));

@@ -54,7 +54,7 @@ pub use error::{Cause, StoreError};
 pub use journal::{
     Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
 };
-pub use retention::{Kept, KeptRoot, Sweep, plan_sweep};
+pub use retention::{Kept, KeptRoot, Stock, Sweep, plan_sweep};
 pub use root::{Refused, Root, resolve_root};
 pub use settings::Settings;
 pub use state::{Holder, Lease, LeaseError, SessionOnDisk, StateDir};

@@ -10,7 +10,9 @@ use crate::store::objects::Pins;
 use crate::store::presence::is_alive;
 use crate::store::state::{make_private_dir, open_private};
 use crate::store::{StateDir, StoreError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
 
 /// A session that is kept, and the roots that it names; `None` when its header cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,39 @@ pub fn plan_sweep(sessions: &[Kept], roots: &[KeptRoot]) -> Sweep {
     sweep
 }
 
+/// What is kept of one root, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stock {
+    /// The root.
+    pub root: RootId,
+    /// Bytes of contents and trees that are not packed yet.
+    pub segments: u64,
+    /// Bytes of packs; those that the user's repository holds too cost nothing.
+    pub packs: u64,
+    /// Bytes of the journal that processes share.
+    pub chain: u64,
+    /// Bytes of everything else: refs, locks, keys.
+    pub rest: u64,
+    /// The sessions that name the root or pin trees in its store.
+    pub sessions: BTreeSet<SessionKey>,
+}
+
+impl Stock {
+    /// Returns the bytes that the cap is about.
+    pub fn objects(&self) -> u64 {
+        self.segments + self.packs
+    }
+
+    /// Returns all bytes.
+    pub fn bytes(&self) -> u64 {
+        self.objects() + self.chain + self.rest
+    }
+}
+
+/// How long a root that no session names is left alone after its last sign of life: a proxy that has just started
+/// names it in a moment.
+const QUIET: Duration = Duration::from_secs(600);
+
 impl StateDir {
     /// Deletes a session: its ledger, its pins, and the roots that no other session names. Refused while it is held.
     pub fn delete_session(&self, key: &SessionKey) -> Result<Sweep, StoreError> {
@@ -78,29 +113,64 @@ impl StateDir {
         sweep
     }
 
-    /// Sweeps what deleted sessions left behind, everywhere.
+    /// Sweeps what deleted sessions left behind, everywhere. A root that was in use a moment ago is left for the next time.
     pub fn sweep(&self) -> Result<Sweep, StoreError> {
         drop(std::fs::remove_dir_all(self.path().join("trash")));
-        self.sweep_roots(None)
+        let sweep = self.plan();
+        self.carry_out(&sweep).map(|()| sweep)
     }
 
-    /// Returns how many bytes each root's store takes.
-    pub fn sizes(&self) -> BTreeMap<RootId, u64> {
-        self.roots().into_iter().map(|root| (root.clone(), bytes_beneath(&self.root_dir(&root)))).collect()
+    /// Says what [`StateDir::sweep`] would sweep, and touches nothing.
+    pub fn plan(&self) -> Sweep {
+        let mut sweep = self.plan_for(None);
+        sweep.drop.retain(|root| is_quiet(&self.root_dir(root)));
+        sweep
+    }
+
+    /// Returns how many bytes deleted sessions take that are not swept yet.
+    pub fn trash_bytes(&self) -> u64 {
+        bytes_beneath(&self.path().join("trash"))
+    }
+
+    /// Returns what is kept of each root, in the order of their ids. Nothing is touched.
+    pub fn stocks(&self) -> Vec<Stock> {
+        let sessions = self.kept_sessions();
+        self.roots().into_iter().map(|root| self.stock(root, &sessions)).collect()
+    }
+
+    fn stock(&self, root: RootId, sessions: &[Kept]) -> Stock {
+        let dir = self.root_dir(&root);
+        let (segments, packs) = (bytes_of_segments(&dir), bytes_beneath(&dir.join("store.git/objects/pack")));
+        let chain = std::fs::metadata(dir.join("chain.jsonl")).map_or(0, |meta| meta.len());
+        let rest = bytes_beneath(&dir).saturating_sub(segments + packs + chain);
+        let names = |kept: &&Kept| kept.roots.as_ref().is_some_and(|roots| roots.contains(&root));
+        let mut users: BTreeSet<_> = sessions.iter().filter(names).map(|kept| kept.key.clone()).collect();
+        let pinned = pinned_in(&dir);
+        users.extend(sessions.iter().map(|kept| &kept.key).filter(|key| pinned.contains(key)).cloned());
+        Stock { root, segments, packs, chain, rest, sessions: users }
     }
 
     fn sweep_roots(&self, only: Option<&BTreeSet<RootId>>) -> Result<Sweep, StoreError> {
-        let sessions: Vec<_> = self.session_keys().into_iter().map(|key| self.kept(key)).collect();
+        let sweep = self.plan_for(only);
+        self.carry_out(&sweep).map(|()| sweep)
+    }
+
+    /// Roots are read before sessions: a session is there before its pins, so that no pin of a new one looks like nobody's.
+    fn plan_for(&self, only: Option<&BTreeSet<RootId>>) -> Sweep {
         let roots = self.roots().into_iter().filter(|root| only.is_none_or(|only| only.contains(root)));
         let roots: Vec<_> = roots.map(|root| self.kept_root(root)).collect();
-        let sweep = plan_sweep(&sessions, &roots);
+        plan_sweep(&self.kept_sessions(), &roots)
+    }
+
+    fn carry_out(&self, sweep: &Sweep) -> Result<(), StoreError> {
         for (root, key) in &sweep.unpin {
             Pins::of(&self.root_dir(root))?.drop(key)?;
         }
-        for root in &sweep.drop {
-            self.drop_root(root)?;
-        }
-        Ok(sweep)
+        sweep.drop.iter().try_for_each(|root| self.drop_root(root))
+    }
+
+    fn kept_sessions(&self) -> Vec<Kept> {
+        self.session_keys().into_iter().map(|key| self.kept(key)).collect()
     }
 
     fn drop_root(&self, root: &RootId) -> Result<(), StoreError> {
@@ -135,7 +205,7 @@ impl StateDir {
 
     fn kept_root(&self, root: RootId) -> KeptRoot {
         let dir = self.root_dir(&root);
-        let pinned = Pins::of(&dir).map(|pins| pins.sessions()).unwrap_or_default();
+        let pinned = pinned_in(&dir);
         let chain = read_journal(&dir.join("chain.jsonl"), &Log::Root(root.clone()));
         let watched =
             chain.map_or(true, |replay| replay.records.iter().any(|record| is_living_proxy(&dir, record)));
@@ -144,11 +214,32 @@ impl StateDir {
 }
 
 /// A proxy that left and still lives counts as well: its root is kept a little longer than needed.
-fn is_living_proxy(root_dir: &std::path::Path, record: &crate::ledger::Record) -> bool {
+fn is_living_proxy(root_dir: &Path, record: &crate::ledger::Record) -> bool {
     matches!(&record.event, Event::ProxyJoined { proxy, pid } if is_alive(root_dir, proxy, *pid, record.at))
 }
 
-fn bytes_beneath(dir: &std::path::Path) -> u64 {
+/// Returns the sessions whose trees are pinned in a root's store. A store that is not there is not made.
+fn pinned_in(root_dir: &Path) -> BTreeSet<SessionKey> {
+    if !root_dir.join("store.git").is_dir() {
+        return BTreeSet::new();
+    }
+    Pins::of(root_dir).map(|pins| pins.sessions()).unwrap_or_default()
+}
+
+/// Says whether nothing happened in a root's directory for a while.
+fn is_quiet(root_dir: &Path) -> bool {
+    let touched = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let last = touched(root_dir).max(touched(&root_dir.join("chain.jsonl")));
+    last.is_some_and(|last| last.elapsed().is_ok_and(|since| since >= QUIET))
+}
+
+fn bytes_of_segments(root_dir: &Path) -> u64 {
+    let entries = std::fs::read_dir(root_dir).into_iter().flatten().flatten();
+    let segments = entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "seg"));
+    segments.filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum()
+}
+
+fn bytes_beneath(dir: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt as _;
     let mut bytes = 0;
     let mut todo = vec![dir.to_owned()];
@@ -227,6 +318,37 @@ mod tests {
         assert!(eye.state.delete_session(&key).is_err());
         drop(lease);
         assert!(eye.state.delete_session(&key).is_ok());
+    }
+
+    #[test]
+    fn a_sweep_leaves_alone_what_is_kept_and_what_was_in_use_a_moment_ago() {
+        let git = Git::none();
+        git.write("f", "x");
+        let mut eye = Eye::on(&git);
+        let tree = eye.look().tree;
+        let (kept, gone) = (opened(&eye, "aa"), SessionKey::new("gone"));
+        eye.store.pin(&kept, &[tree]).unwrap();
+        eye.store.pin(&gone, &[tree]).unwrap();
+        let root = eye.store.root().id.clone();
+        let before = eye.state.stocks();
+        assert_eq!(before[0].sessions, BTreeSet::from([kept.clone()]));
+        assert!(before[0].chain > 0 && before[0].packs > 0, "{before:?}");
+        let plan = eye.state.plan();
+        assert_eq!((&plan.unpin, &plan.drop), (&vec![(root.clone(), gone)], &vec![]));
+        assert_eq!(eye.state.stocks(), before, "a plan touches nothing");
+        assert_eq!(eye.state.sweep().unwrap(), plan);
+        assert!(eye.store.objects.holds(&tree.0));
+        assert_eq!(eye.state.plan(), Sweep::default());
+        // Nobody names the root any more; it goes once it has been quiet for a while.
+        std::fs::remove_dir_all(eye.state.session_dir(&kept)).unwrap();
+        assert_eq!(eye.state.sweep().unwrap().drop, []);
+        let dir = eye.state.root_dir(&root);
+        let long_ago = std::time::SystemTime::now() - QUIET * 2;
+        for path in [dir.join("chain.jsonl"), dir.clone()] {
+            std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+        }
+        assert_eq!(eye.state.sweep().unwrap().drop, [root]);
+        assert!(!dir.exists());
     }
 
     proptest! {

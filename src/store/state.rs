@@ -84,6 +84,11 @@ impl StateDir {
         Ok(state)
     }
 
+    /// Names a directory without touching it, for who only reads.
+    pub fn unopened(top: impl Into<PathBuf>) -> Self {
+        Self { top: top.into() }
+    }
+
     /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.top

@@ -43,6 +43,13 @@ pub enum Todo {
         /// As JSON.
         json: bool,
     },
+    /// How much is kept, and the sweep of what deleted sessions left behind.
+    Gc {
+        /// As JSON.
+        json: bool,
+        /// Only say what there is.
+        dry_run: bool,
+    },
     /// What the rules would say.
     Policy(Inquiry),
     /// What a shell completes.
@@ -151,6 +158,7 @@ Wrap an agent
   chain [OPTIONS]                 the same as one element of an ACP proxy chain
   setup EDITOR [-- AGENT [ARG…]]  the configuration to paste for an editor
   doctor                          what works here and what does not
+  gc [--dry-run]                  how much is kept, for which sessions; sweeps what deleted ones left behind
   policy check -- COMMAND         what the rules would say about a command, and why
   policy test FILE                a file of commands, each with the verdict that it must get
   demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
@@ -251,6 +259,18 @@ enum Command {
         /// Print JSON
         #[arg(long)]
         json: bool,
+    },
+    /// How much is kept, for which sessions, and the cap; sweeps what deleted sessions left behind
+    #[command(
+        after_help = "Only what deleted sessions left behind is ever swept (`hunkgate sessions delete`); nothing of a session that is kept."
+    )]
+    Gc {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// Say what would be swept, and touch nothing
+        #[arg(long)]
+        dry_run: bool,
     },
     /// What the rules would say about a command, and why
     Policy(PolicyArgs),
@@ -642,6 +662,7 @@ impl Command {
             }
             Self::Note(reading) => reading.plain(Ask::Note),
             Self::Watch(reading) => reading.ask(What::Watch),
+            Self::Gc { json, dry_run } => Todo::Gc { json, dry_run },
             Self::Doctor { json } => Todo::Doctor { json },
             Self::Policy(args) => Todo::Policy(args.inquiry()),
             Self::Completions { shell } => Todo::Completions { shell },

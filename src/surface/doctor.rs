@@ -1,7 +1,8 @@
 //! What works here and what does not: one line per check.
 
 use super::places::{Env, PROJECT_FILE, config_file};
-use super::text::Style;
+use super::stock::{StockShape, size};
+use super::text::{Style, count};
 use crate::config::Written;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
 use serde::Serialize;
@@ -17,6 +18,8 @@ pub struct Patient<'p> {
     pub cwd: &'p Path,
     /// The environment.
     pub env: Env<'p>,
+    /// What is kept; `None` where nothing can be.
+    pub stock: Option<&'p StockShape>,
 }
 
 impl std::fmt::Debug for Patient<'_> {
@@ -55,6 +58,7 @@ pub enum Health {
 pub fn examine(patient: &Patient<'_>) -> Vec<Check> {
     let mut checks = vec![state_check(patient.state)];
     checks.extend(patient.state.and_then(exchange_check));
+    checks.extend(patient.stock.map(store_check));
     checks.push(user_config(patient.env));
     checks.extend(project_config(patient.cwd));
     checks.push(root_check(patient.cwd));
@@ -104,6 +108,20 @@ fn state_check(state: Option<&Path>) -> Check {
         return bad(STATE, Health::Warn, found, "chmod 700 it; it holds contents of your files");
     }
     ok(STATE, format!("{}, mode {mode:04o}", state.display()))
+}
+
+fn store_check(stock: &StockShape) -> Check {
+    const STORE: &str = "store";
+    let bytes = stock.roots.iter().map(|root| root.bytes).sum();
+    let cap = size(stock.cap);
+    let found = format!("{} for {}, cap {cap} each", size(bytes), count(stock.roots.len(), "root"));
+    let full: Vec<_> = stock.roots.iter().filter(|root| root.at_cap).collect();
+    if full.is_empty() {
+        return ok(STORE, found);
+    }
+    let names: Vec<_> = full.iter().map(|root| root.path.as_deref().unwrap_or(root.root.as_str())).collect();
+    let found = format!("{found}; reached by {}: content of new paths is not kept", names.join(", "));
+    bad(STORE, Health::Warn, found, "`hunkgate gc` says what keeps it; [store] max_size moves the cap")
 }
 
 /// Returns `path`, or the closest directory above it that exists.

@@ -7,6 +7,7 @@ use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Launch, Port};
 use super::setup::{Editor, setup};
+use super::stock::StockShape;
 #[cfg(feature = "tui")]
 use super::terminal::choose;
 use super::terminal::{Terminal, carry_out};
@@ -48,6 +49,14 @@ impl Machine {
     /// Returns the state directory, when there can be one.
     pub fn state(&self) -> Option<PathBuf> {
         self.state.clone()
+    }
+
+    /// Returns the state directory, or says what is missing for one.
+    pub fn must_have_state(&self) -> Result<PathBuf, Problem> {
+        self.state().ok_or_else(|| {
+            Problem::new(ProblemKind::Config, "there is no state directory, so nothing is recorded")
+                .hint("set HOME, XDG_STATE_HOME or HUNKGATE_STATE_DIR, or give --state-dir")
+        })
     }
 
     /// Reads the configuration and says how the agent is to be wrapped.
@@ -132,8 +141,8 @@ impl Machine {
     }
 
     /// Says what works here.
-    pub fn doctor(&self, json: bool) -> ExitCode {
-        let checks = examine(&Patient { state: self.state.as_deref(), cwd: &self.cwd, env: &env });
+    pub fn doctor(&self, json: bool, stock: Option<&StockShape>) -> ExitCode {
+        let checks = examine(&Patient { state: self.state.as_deref(), cwd: &self.cwd, env: &env, stock });
         let text = if json {
             serde_json::to_string_pretty(&checks).unwrap_or_default() + "\n"
         } else {
@@ -141,6 +150,17 @@ impl Machine {
         };
         self.say(&text);
         ExitCode::from(u8::from(checks.iter().any(|check| check.result == Health::Fail)))
+    }
+
+    /// Says what is kept and what was swept.
+    pub fn stock(&self, found: &StockShape, json: bool) -> ExitCode {
+        let text = if json {
+            serde_json::to_string_pretty(found).unwrap_or_default() + "\n"
+        } else {
+            found.text(&self.out_style)
+        };
+        self.say(&text);
+        ExitCode::SUCCESS
     }
 
     /// Says what the rules would say.

@@ -25,6 +25,7 @@ mod policy;
 mod port;
 mod setup;
 mod sides;
+mod stock;
 mod terminal;
 pub mod text;
 #[cfg(feature = "tui")]
@@ -40,4 +41,5 @@ pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use policy::{About, Bench, Disk, Inquiry, inquire};
 pub use port::{Cursor, Launch, LogLine, Mark, Port};
 pub use setup::{Editor, setup};
+pub use stock::{RootStockShape, StockShape, SweptShape, UserShape};
 pub use terminal::{Terminal, carry_out};

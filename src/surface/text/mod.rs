@@ -32,4 +32,7 @@ pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;
 #[cfg(feature = "tui")]
-pub(in crate::surface) use {hunk::grade_words, style::is_steering};
+pub(in crate::surface) use {
+    hunk::grade_words,
+    style::{count, harmless, is_steering},
+};

@@ -98,6 +98,11 @@ impl Style {
         }
     }
 
+    /// Writes what matters least.
+    pub(in crate::surface) fn faint(&self, text: &str) -> String {
+        self.tone(Tone::Faint, text)
+    }
+
     /// Writes one check of the doctor, with its hint beneath.
     pub(in crate::surface) fn check(&self, check: &Check) -> String {
         let mark = match check.result {
@@ -117,7 +122,7 @@ impl Style {
 }
 
 /// Makes text that somebody else chose safe to print on one line: control and direction characters are escaped, tabs stay.
-pub(super) fn harmless(text: &str) -> String {
+pub(in crate::surface) fn harmless(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if c == '\t' || !(c.is_control() || is_steering(c)) {
@@ -143,7 +148,7 @@ pub(super) fn brief(text: &str, limit: usize) -> String {
 }
 
 /// Counts with the right ending: `1 hunk`, `2 hunks`.
-pub(super) fn count(number: usize, noun: &str) -> String {
+pub(in crate::surface) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 

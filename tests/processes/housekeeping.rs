@@ -1,0 +1,79 @@
+//! What is kept, for whom, and what goes.
+
+#![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
+use crate::scratch::{Scratch, files};
+use serde_json::json;
+
+#[test]
+fn a_sweep_says_who_keeps_what_and_takes_only_what_was_deleted() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a.txt", "one\n");
+    scratch.commit("base");
+    let mut live = scratch.session();
+    live.prompt("echo two > a.txt");
+    let queue = scratch.hunks();
+    assert_eq!(queue.len(), 1);
+    // As a delete that was killed leaves it: in the trash, its pins still there.
+    scratch.write("state/trash/gone-1/ledger.jsonl", "x".repeat(100));
+    let root = std::fs::read_dir(scratch.at("state/roots")).unwrap().next().unwrap().unwrap().file_name();
+    let refs = format!("state/roots/{}/store.git/refs/hunkgate/sessions", root.to_str().unwrap());
+    let pin = std::fs::read_dir(scratch.at(&refs)).unwrap().next().unwrap().unwrap().path();
+    scratch.write(&format!("{refs}/gone"), std::fs::read(pin).unwrap());
+
+    let before = files(&scratch.at("state/roots"));
+    let found = scratch.json(&["gc", "--dry-run"]);
+    assert_eq!(files(&scratch.at("state/roots")), before, "a dry run touches nothing");
+    let kept = &found["roots"][0];
+    assert_eq!((&found["cap"], &kept["at_cap"]), (&json!(10_u64 << 30), &json!(false)));
+    assert_eq!(kept["path"], json!(scratch.repository()));
+    assert_eq!(kept["sessions"][0]["connected"], json!(true));
+    assert!(kept["chain"].as_u64() > Some(0) && kept["bytes"].as_u64() > kept["chain"].as_u64(), "{kept}");
+    let swept = &found["swept"];
+    assert_eq!(
+        (&swept["dry_run"], &swept["trash"], &swept["roots"]),
+        (&json!(true), &json!(100), &json!([]))
+    );
+    assert_eq!(swept["pins"], json!([[root.to_str(), "gone"]]));
+
+    let (text, code) = scratch.says(&["gc"]);
+    assert_eq!(code, 0);
+    assert!(text.contains("connected: session") && text.contains("swept 1 pin and 0 roots"), "{text}");
+    assert!(!scratch.at("state/trash/gone-1").exists() && !scratch.at(&format!("{refs}/gone")).exists());
+    assert_eq!(scratch.hunks(), queue, "nothing that is kept went");
+    live.end();
+    let again = scratch.json(&["gc"]);
+    assert_eq!(again["roots"][0]["sessions"][0]["connected"], json!(false));
+    assert_eq!((&again["swept"]["bytes"], &again["swept"]["pins"]), (&json!(0), &json!([])));
+    assert_eq!(scratch.hunks(), queue);
+}
+
+#[test]
+fn a_repository_that_is_away_sweeps_nothing() {
+    let scratch = Scratch::git();
+    let mut live = scratch.session();
+    live.prompt("echo two > a.txt");
+    live.end();
+    std::fs::rename(scratch.repository(), scratch.at("away")).unwrap();
+    let state = files(&scratch.at("state"));
+    let output = scratch.hunkgate(&["gc", "--json"]).current_dir(scratch.at("home")).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["swept"]["bytes"], &found["swept"]["roots"]), (&json!(0), &json!([])));
+    assert_eq!(files(&scratch.at("state")), state);
+}
+
+#[test]
+fn what_an_agent_started_looks_and_does_not_sweep() {
+    let scratch = Scratch::git();
+    let mut live = scratch.session();
+    scratch.write("state/trash/gone-1/ledger.jsonl", "x");
+    let binary = env!("CARGO_BIN_EXE_hunkgate");
+    live.prompt(&format!("'{binary}' gc > gc.txt 2>&1 || :; '{binary}' gc --dry-run > dry.txt 2>&1"));
+    assert!(
+        scratch.read("repository/gc.txt").contains("may not sweep"),
+        "{}",
+        scratch.read("repository/gc.txt")
+    );
+    assert!(scratch.read("repository/dry.txt").contains("would sweep"));
+    assert!(scratch.at("state/trash/gone-1").exists());
+    live.end();
+}
