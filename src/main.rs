@@ -44,6 +44,14 @@ fn main() -> ExitCode {
             let stock = machine.state().map(|state| host::stock(&state, &config));
             machine.doctor(json, stock.as_ref())
         }
+        Todo::Bench { directory, rounds, json } => {
+            let measured =
+                machine.config().and_then(|config| host::costs(&directory, usize::from(rounds), &config));
+            match measured {
+                Ok(costs) => machine.costs(&costs, json),
+                Err(problem) => machine.complain(&problem),
+            }
+        }
         Todo::Gc { json, dry_run } => gc(&machine, json, dry_run),
         Todo::Policy(inquiry) => machine.policy(&inquiry),
         Todo::Completions { shell } => machine.completions(shell),

@@ -31,6 +31,7 @@
 mod ancestry;
 mod child;
 mod clock;
+mod costs;
 mod demo;
 mod desk;
 mod effects;
@@ -55,6 +56,7 @@ mod voice;
 mod wires;
 mod worker;
 
+pub use costs::costs;
 pub use demo::{demo, demo_agent};
 pub use recorded::Recorded;
 pub use run::{refuse, run};

@@ -43,6 +43,15 @@ pub enum Todo {
         /// As JSON.
         json: bool,
     },
+    /// What looks cost in a repository, against git.
+    Bench {
+        /// The repository.
+        directory: PathBuf,
+        /// How often each kind is measured.
+        rounds: u8,
+        /// As JSON.
+        json: bool,
+    },
     /// How much is kept, and the sweep of what deleted sessions left behind.
     Gc {
         /// As JSON.
@@ -158,6 +167,7 @@ Wrap an agent
   chain [OPTIONS]                 the same as one element of an ACP proxy chain
   setup EDITOR [-- AGENT [ARG…]]  the configuration to paste for an editor
   doctor                          what works here and what does not
+  bench DIR                       what an observation costs in a repository of yours, against git
   gc [--dry-run]                  how much is kept, for which sessions; sweeps what deleted ones left behind
   policy check -- COMMAND         what the rules would say about a command, and why
   policy test FILE                a file of commands, each with the verdict that it must get
@@ -256,6 +266,21 @@ enum Command {
     /// What works here and what does not
     #[command(after_help = "Exit codes: 0 everything works · 1 something does not")]
     Doctor {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What an observation costs in a repository of yours, against `git add -A` and `git write-tree`
+    #[command(
+        after_help = "Nothing is written in the repository: our state and git's index and objects lie in $TMPDIR and go at the end.\nThis is the only command that runs git; its hooks and filters are not run."
+    )]
+    Bench {
+        /// A directory of the repository
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// How often each kind of look is measured; medians are shown
+        #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=100))]
+        rounds: u8,
         /// Print JSON
         #[arg(long)]
         json: bool,
@@ -662,6 +687,7 @@ impl Command {
             }
             Self::Note(reading) => reading.plain(Ask::Note),
             Self::Watch(reading) => reading.ask(What::Watch),
+            Self::Bench { directory, rounds, json } => Todo::Bench { directory, rounds, json },
             Self::Gc { json, dry_run } => Todo::Gc { json, dry_run },
             Self::Doctor { json } => Todo::Doctor { json },
             Self::Policy(args) => Todo::Policy(args.inquiry()),

@@ -295,7 +295,9 @@ fn git_check(env: Env<'_>) -> Check {
         rustix::fs::accessat(CWD, program, rustix::fs::Access::EXEC_OK, AtFlags::empty()).is_ok()
     });
     match found {
-        Some(program) => ok("git", format!("{} (not needed: hunkgate never runs it)", program.display())),
+        Some(program) => {
+            ok("git", format!("{} (not needed: only `hunkgate bench` runs it)", program.display()))
+        }
         None => ok("git", "not installed, and not needed"),
     }
 }

@@ -1,6 +1,7 @@
 //! The machine as the surfaces see it: environment, current directory, standard streams.
 
 use super::cli::{Request, Wrap};
+use super::costs::CostsShape;
 use super::doctor::{Health, Patient, examine, report};
 use super::manual::{completions, manual};
 use super::places::{config_file, state_dir};
@@ -154,12 +155,17 @@ impl Machine {
 
     /// Says what is kept and what was swept.
     pub fn stock(&self, found: &StockShape, json: bool) -> ExitCode {
-        let text = if json {
-            serde_json::to_string_pretty(found).unwrap_or_default() + "\n"
-        } else {
-            found.text(&self.out_style)
-        };
-        self.say(&text);
+        self.tell(found, json, StockShape::text)
+    }
+
+    /// Says what looks cost.
+    pub fn costs(&self, measured: &CostsShape, json: bool) -> ExitCode {
+        self.tell(measured, json, CostsShape::text)
+    }
+
+    fn tell<S: serde::Serialize>(&self, shape: &S, json: bool, text: fn(&S, &Style) -> String) -> ExitCode {
+        let json = json.then(|| serde_json::to_string_pretty(shape).unwrap_or_default() + "\n");
+        self.say(&json.unwrap_or_else(|| text(shape, &self.out_style)));
         ExitCode::SUCCESS
     }
 

@@ -17,6 +17,7 @@
 mod approvals;
 mod base64;
 mod cli;
+mod costs;
 mod doctor;
 mod machine;
 mod manual;
@@ -34,6 +35,7 @@ mod waiting;
 
 pub use approvals::Filter;
 pub use cli::{By, Invocation, Request, Todo, What, Wrap, command, parse};
+pub use costs::{CostShape, CostsShape};
 pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};
 pub use manual::{completions, manual};

@@ -1,6 +1,5 @@
 //! What is kept, for whom, and what goes.
 
-#![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
 use crate::scratch::{Scratch, files};
 use serde_json::json;
 
@@ -76,4 +75,53 @@ fn what_an_agent_started_looks_and_does_not_sweep() {
     assert!(scratch.read("repository/dry.txt").contains("would sweep"));
     assert!(scratch.at("state/trash/gone-1").exists());
     live.end();
+}
+
+#[test]
+fn a_measurement_leaves_the_repository_and_the_temporary_directory_as_they_were() {
+    let scratch = Scratch::git();
+    for n in 0..50 {
+        scratch.write(&format!("repository/src/{n}.txt"), format!("{n}\n"));
+    }
+    scratch.write("repository/.gitattributes", "*.big filter=loud\n");
+    scratch.says_git(&["config", "filter.loud.clean", "touch ran; cat"]);
+    scratch.says_git(&["config", "filter.loud.required", "true"]);
+    scratch.commit("base");
+    drop(std::fs::remove_file(scratch.at("repository/ran")));
+    scratch.write("repository/new.big", "not added\n");
+    scratch.write("repository/.git/hooks/post-index-change", "#!/bin/sh\ntouch ran\n");
+    scratch.chmod("repository/.git/hooks/post-index-change", 0o755);
+    std::fs::create_dir(scratch.at("tmp")).unwrap();
+    let before = files(&scratch.repository());
+    let bench = |dir: &str, path: Option<&str>| {
+        let mut command = scratch.hunkgate(&["bench", "--rounds", "2", "--json", dir]);
+        command.env("TMPDIR", scratch.at("tmp"));
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(std::fs::read_dir(scratch.at("tmp")).unwrap().count(), 0, "nothing is left behind");
+        assert_eq!(files(&scratch.repository()), before, "the repository is as it was");
+        assert!(!scratch.at("state").exists(), "the state of the person is not touched");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap_or_else(|_| {
+            assert!(!output.status.success());
+            json!(String::from_utf8_lossy(&output.stderr))
+        })
+    };
+    let measured = bench("src", None);
+    assert_eq!((&measured["root"], &measured["files"]), (&json!(scratch.repository()), &json!(52)));
+    assert_eq!(measured.get("no_git"), None, "{measured}");
+    let looks = measured["looks"].as_array().unwrap();
+    assert_eq!(
+        looks.iter().map(|cost| cost["look"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["first", "idle", "walk"]
+    );
+    assert!(
+        looks.iter().all(|cost| cost["ns"].as_u64() > Some(0) && cost["git_ns"].as_u64() > Some(0)),
+        "{measured}"
+    );
+    let alone = bench(".", Some("/nowhere"));
+    assert!(alone["no_git"].as_str().unwrap().contains("git cannot be run"), "{alone}");
+    assert_eq!(alone["looks"][0]["git_ns"], json!(null));
+    assert!(bench("absent", None).as_str().unwrap().contains("absent"));
 }
