@@ -64,6 +64,12 @@ fn eight_observers_share_one_root_without_a_failure_and_no_stale_lock_stops_them
     // What a stale lock stood for can be deleted, too: no session has a ledger, so nothing is kept.
     std::fs::write(site.kept().join("store.git/refs/hunkgate/sessions/s0.lock"), "").unwrap();
     assert_eq!(site.state.sweep().unwrap().unpin.len(), 8);
+    assert!(site.kept().exists(), "it was in use a moment ago");
+    let an_hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3_600);
+    for path in [site.kept().join("chain.jsonl"), site.kept()] {
+        std::fs::File::open(path).unwrap().set_modified(an_hour_ago).unwrap();
+    }
+    assert_eq!(site.state.sweep().unwrap().drop.len(), 1);
     assert!(!site.kept().exists());
 }
 
