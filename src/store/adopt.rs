@@ -70,6 +70,7 @@ impl RootStore {
         &mut self,
         jobs: Vec<Job>,
         read_at: WallNs,
+        base_until: Option<WallNs>,
         changes: &mut BTreeMap<RepoPath, Change>,
     ) -> Vec<Job> {
         let Some(user) = &self.user else { return jobs };
@@ -98,7 +99,8 @@ impl RootStore {
             }
             let state = FileState { mode, blob, size, content: Content::Kept };
             let taken = Taken { state, in_tree: blob, bytes: Vec::new(), key: job.key, unstable: false };
-            self.settle(&Seen { job: &job, read_at, now: i64::MAX, full: false }, &taken, changes);
+            let seen = Seen { job: &job, read_at, now: i64::MAX, full: false, base_until };
+            self.settle(&seen, &taken, changes);
         }
         rest
     }

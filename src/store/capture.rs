@@ -361,14 +361,15 @@ impl RootStore {
             self.note_gone(&gone, read_at, changes);
         }
         let full = self.is_full();
-        let jobs = self.adopt(jobs, read_at, changes);
+        let base_until = self.last.is_none().then_some(errand.began);
+        let jobs = self.adopt(jobs, read_at, base_until, changes);
         for batch in batches(&jobs) {
             let reading = Reading::new(&self.settings, &self.secret);
             let mut read = reading.read_all(top.as_fd(), batch);
             self.let_writers_finish(&reading, top.as_fd(), batch, &mut read);
             let read_at = (errand.clock)();
             for (job, read) in batch.iter().zip(read) {
-                let seen = Seen { job, read_at, now, full };
+                let seen = Seen { job, read_at, now, full, base_until };
                 self.take_in(&seen, read, changes, brought);
             }
             if self.objects.staged() > FLUSH_ABOVE {

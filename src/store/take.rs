@@ -18,6 +18,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) now: i64,
     /// The store is at its cap.
     pub(crate) full: bool,
+    /// When the first look of a chain began: what is older is base, and no change is noted for it.
+    pub(crate) base_until: Option<WallNs>,
 }
 
 /// A path before and after.
@@ -138,8 +140,15 @@ impl RootStore {
         let (before, after) = (sides.before.map(|file| state_of(&file, &self.objects)), sides.after);
         let path = seen.job.path.clone();
         // What is read twice in one look keeps the older "before": the link before this one never saw the state between.
-        let before = changes.get(&path).map_or(before, |earlier| earlier.before);
+        let before = match seen.base_until {
+            Some(_) => None,
+            None => changes.get(&path).map_or(before, |earlier| earlier.before),
+        };
         if before == after && (Flags { untold: false, ..flags }).is_plain() {
+            changes.remove(&path);
+            return;
+        }
+        if seen.base_until.is_some_and(|began| ctime < began.0) {
             changes.remove(&path);
             return;
         }
