@@ -79,11 +79,13 @@ impl Engine {
             Head::Response { id, outcome } => {
                 let id = id.to_id();
                 let decides = from == Leg::Editor && self.enforces();
-                let plain =
-                    !decides || wire::splice::find(&line, &[]).is_some_and(|answer| !answer.is_ambiguous());
+                let reads_one_way =
+                    || wire::splice::find(&line, &[]).is_some_and(|answer| !answer.is_ambiguous());
+                let plain = !decides || reads_one_way();
                 match self.pending.answered(from, &id) {
                     Answered::Ours(asking) => {
-                        let fact = if plain { self.fact_of(&asking.method, outcome) } else { Fact::Other };
+                        let fact =
+                            if reads_one_way() { self.fact_of(&asking.method, outcome) } else { Fact::Other };
                         self.ours_answered(asking.payload, fact);
                     }
                     Answered::Late => self.late_answer(from, &id, &line),
