@@ -302,9 +302,7 @@ impl Run {
 
     fn wait_for(&self, name: &str, at_most: Duration) {
         let (path, start) = (self.workspace().join(name), Instant::now());
-        while !path.exists() && start.elapsed() < at_most {
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until(name, || path.exists() || start.elapsed() >= at_most);
     }
 
     fn hunks(&self) -> Vec<Value> {
