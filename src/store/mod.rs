@@ -17,6 +17,7 @@
 //! people configure them (`config`; they come in as [`Settings`]).
 
 mod adopt;
+mod beside;
 mod capture;
 mod chain;
 mod contents;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
+pub(crate) use super::beside::{Beside, Place, Unwatched};
 pub(crate) use super::listener::Listener;
 
 /// A watched directory.
@@ -16,29 +17,6 @@ pub(crate) struct Activity {
     pub(crate) dropped: BTreeSet<WatchId>,
     pub(crate) overflow: bool,
     pub(crate) beside: Beside,
-}
-
-/// What a look depends on besides the worktree, and may have moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
-    pub(crate) chain: bool,
-    pub(crate) objects: bool,
-    pub(crate) head: bool,
-}
-
-/// A directory beside the worktree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    Root,
-    Git,
-    Logs,
-}
-
-/// Why a directory is not watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unwatched {
-    Full,
-    Refused,
 }
 
 /// Never started on this system.

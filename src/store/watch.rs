@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+pub(crate) use super::beside::{Beside, Place, Unwatched};
 pub(crate) use super::listener::Listener;
 
 /// What tells that a name of a directory, or the file behind it, changed.
@@ -36,28 +37,6 @@ pub(crate) struct Activity {
     pub(crate) overflow: bool,
     /// What moved beside the worktree.
     pub(crate) beside: Beside,
-}
-
-/// What a look depends on besides the worktree, and may have moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Beside {
-    /// The root's chain.
-    pub(crate) chain: bool,
-    /// The segments of the root's store.
-    pub(crate) objects: bool,
-    /// The commit that `HEAD` names.
-    pub(crate) head: bool,
-}
-
-/// A directory beside the worktree in which some names are watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The root's own in the state directory.
-    Root,
-    /// The git directory of the work tree.
-    Git,
-    /// Its reflogs: each move of `HEAD` is written there.
-    Logs,
 }
 
 /// Watches directories until it is dropped. A thread drains the queue so that it does not overflow.
@@ -85,15 +64,6 @@ struct Noted {
     listener: Option<Listener>,
     /// Watches beside the worktree.
     places: BTreeMap<WatchId, Place>,
-}
-
-/// Why a directory is not watched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unwatched {
-    /// The limit of the kernel is reached.
-    Full,
-    /// It cannot be watched.
-    Refused,
 }
 
 impl Watcher {
