@@ -471,7 +471,23 @@ impl RootStore {
         if (stat.st_dev, stat.st_ino) == self.root.dev_ino {
             return Ok(top);
         }
-        Err(StoreError::said("observe", &self.root.top, "another directory stands there now"))
+        let why = "another directory stands there now; a new session takes it as it is";
+        Err(StoreError::said("observe", &self.root.top, why))
+    }
+
+    /// Opens the top to put files back. Refuses any other directory than the one that the chain tells of.
+    pub(crate) fn open_as_seen(&self) -> Result<OwnedFd, StoreError> {
+        let top = self.open_itself()?;
+        if self.is_as_it_stood(top.as_fd()) {
+            return Ok(top);
+        }
+        Err(StoreError::said("put files back in", &self.root.top, "another directory stands there now"))
+    }
+
+    /// Whether it is the directory of the last look. A boot may number the devices anew, and what others write to may
+    /// number everything as it likes.
+    fn is_as_it_stood(&self, top: BorrowedFd<'_>) -> bool {
+        self.stood.is_none_or(|(_, inode)| inode == self.root.dev_ino.1) || is_shared_with_others(top)
     }
 
     /// Refuses to go on with another directory than the chain's, unless a person says that it is right.
@@ -481,9 +497,7 @@ impl RootStore {
         errand: &Errand<'_>,
         brought: &mut Brought,
     ) -> Result<(), StoreError> {
-        // A boot may number the devices anew, and what others write to may number everything as it likes.
-        let same = self.stood.is_none_or(|(_, inode)| inode == self.root.dev_ino.1);
-        if same || is_shared_with_others(top) {
+        if self.is_as_it_stood(top) {
             return Ok(());
         }
         if errand.why != Why::Rebase {

@@ -9,7 +9,7 @@ use crate::ledger::{
 use crate::store::capture::in_tree;
 use crate::store::read::{Reading, Taken, is_absence, open_parent};
 use crate::store::swap::{Place, Site, is_unsupported, permissions};
-use crate::store::walk::{TEMPORARY, open_top};
+use crate::store::walk::TEMPORARY;
 use crate::store::{RootStore, StoreError};
 use rustix::fs::{AtFlags, Mode as FsMode, OFlags, fchmod, mkdirat, unlinkat};
 use std::ffi::OsStr;
@@ -117,7 +117,7 @@ impl RootStore {
 
     fn prepare_one(&mut self, plan: &FilePlan) -> Result<RevertFile, Stop> {
         let wanted = self.wanted_state(plan)?;
-        let top = open_top(&self.root.top)?;
+        let top = self.open_as_seen()?;
         let temporary = temporary_beside(&plan.path)?;
         let site = site_of(&top, &plan.path, Some(&temporary));
         let found = match &site {
@@ -233,7 +233,7 @@ impl RootStore {
     }
 
     fn create(&mut self, file: &RevertFile) -> Result<RevertResult, Stop> {
-        let top = open_top(&self.root.top)?;
+        let top = self.open_as_seen()?;
         let wanted = wanted_of(file)?;
         let bytes = self.bytes_of(&wanted)?;
         make_parents(&top, &file.path).map_err(io("make the directory of"))?;
@@ -292,7 +292,7 @@ impl RootStore {
 
     /// Removes the directories that appeared while this root was looked at and hold nothing now.
     fn remove_hollow_parents(&self, path: &RepoPath) {
-        let Ok(top) = open_top(&self.root.top) else { return };
+        let Ok(top) = self.open_as_seen() else { return };
         let mut at = path.parent();
         while let Some(dir) = at {
             let Ok(holder) = open_parent(top.as_fd(), &dir) else { return };
@@ -426,7 +426,7 @@ impl RootStore {
     }
 
     fn site(&self, file: &RevertFile) -> Result<Site, Stop> {
-        let top = open_top(&self.root.top)?;
+        let top = self.open_as_seen()?;
         match site_of(&top, &file.path, file.temporary.as_ref()) {
             Ok(site) => Ok(site),
             Err(error) if is_absence(&error) => Err(Stop::Stale(None)),

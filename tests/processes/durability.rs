@@ -280,6 +280,11 @@ fn another_directory_in_the_place_of_a_root_is_asked_about_and_nothing_is_taken_
     assert!(listing["degraded"].to_string().contains("another directory"), "{listing}");
     assert_ne!(scratch.says(&["reject", "--all", "--force"]).1, 0);
     assert!(!scratch.at("repository/a").exists() && scratch.at("repository/b").exists());
+    // A file of the same name and bytes is not the one that the agent wrote.
+    scratch.write("repository/a", "one\ntwo\n");
+    let (said, code) = scratch.says(&["reject", "--all", "--force"]);
+    assert_ne!(code, 0, "{said}");
+    assert_eq!(std::fs::read_to_string(scratch.at("repository/a")).unwrap(), "one\ntwo\n", "{said}");
     // The root comes back as it was.
     std::fs::rename(&place, scratch.at("other")).unwrap();
     std::fs::rename(&aside, &place).unwrap();

@@ -238,6 +238,24 @@ fn what_was_not_shown_is_stale_and_nothing_is_changed() {
 }
 
 #[test]
+fn nothing_is_put_back_in_another_directory_that_stands_in_the_place_of_the_root() {
+    let mut scene = edited_scene();
+    let prepared = scene.prepare(scene.plan("f", Some(OLD), without_agent_line()));
+    std::fs::rename(scene.git.top(), scene.git.home().join("away")).unwrap();
+    scene.git.write("f", OLD);
+    let plan = scene.plan("f", Some(OLD), without_agent_line());
+    for refused in [
+        scene.eye.store.prepare(std::slice::from_ref(&plan)).remove(0).unwrap_err().result,
+        scene.eye.store.restore(std::slice::from_ref(&prepared)).remove(0).result,
+        scene.eye.again().restore(&[prepared]).remove(0).result,
+    ] {
+        let RevertResult::Failed { reason } = refused else { panic!("{refused:?}") };
+        assert!(reason.contains("another directory"), "{reason}");
+    }
+    assert_eq!(scene.read("f").as_deref(), Some(OLD));
+}
+
+#[test]
 fn what_the_store_does_not_have_is_refused() {
     let mut scene = edited_scene();
     let plan = scene.plan("f", Some(OLD), Wanted::State(state(Mode::Regular, "never seen\n")));
