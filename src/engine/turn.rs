@@ -81,8 +81,8 @@ impl Engine {
                 let event = Event::BaseTaken { root, position, tree, complete };
                 self.record(Log::Session(key.clone()), event, Durability::Synced);
                 if !complete {
-                    let text = "the first prompt did not wait for the base; what changed meanwhile is listed as of \
-                                unknown base, and cannot be rejected";
+                    let text = "the first prompt did not wait for the base; what changed meanwhile is listed, as of \
+                                unknown base and not to be rejected where nothing tells what stood there before";
                     let event = Event::Noticed { topic: "base".into(), path: None, text: text.into() };
                     self.record(Log::Session(key.clone()), event, Durability::Written);
                 }

@@ -130,8 +130,15 @@ impl Ledger {
         let Some(chain) = self.chain(root) else {
             return Some("the root's chain is lost".to_owned());
         };
-        if chain.observation(base.position).is_none_or(|seen| seen.tree != base.tree) {
+        let Some(seen) = chain.observation(base.position).filter(|seen| seen.tree == base.tree) else {
             return Some("the observation that is the base is lost".to_owned());
+        };
+        let began = session.turns().first().map(|turn| turn.started);
+        if !base.complete && began.is_some_and(|began| began < seen.began) {
+            return Some(
+                "its base was read after the agent had begun: what was deleted before is not listed"
+                    .to_owned(),
+            );
         }
         chain.damage_since(base.position).map(lost_line).or_else(|| blind(chain))
     }

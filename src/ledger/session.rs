@@ -14,6 +14,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SessionLedger {
     header: Option<SessionHeader>,
+    opened: WallNs,
     bases: BTreeMap<RootId, Base>,
     turns: Vec<TurnRow>,
     mode: Option<String>,
@@ -40,13 +41,16 @@ pub struct Base {
     pub tree: TreeId,
     /// False when the prompt had to be forwarded before the base was complete.
     pub complete: bool,
+    /// When the session was opened.
+    pub opened: WallNs,
 }
 
 impl Base {
     /// Says whether a change was seen by the look that became the base, and may have been made after the prompt had gone
     /// on without it (rulings.md 2).
     pub(super) fn doubts(&self, seen: ObservationNo, change: &crate::ledger::Change) -> bool {
-        seen == self.position && !self.complete && (change.flags.base_unknown || change.flags.meanwhile)
+        let may_be_new = change.flags.base_unknown || change.flags.meanwhile || change.ctime >= self.opened;
+        seen == self.position && !self.complete && may_be_new
     }
 }
 
@@ -151,13 +155,15 @@ impl SessionLedger {
     /// Takes in one event.
     pub(super) fn apply(&mut self, at: WallNs, event: &Event) {
         match event {
-            Event::SessionOpened(header) => self.open(header),
+            Event::SessionOpened(header) => self.open(at, header),
             Event::SessionResumed { proxy: _ } => self.resume(at),
             Event::BaseTaken { root, position, tree, complete } => {
-                self.take_base(root, Base { position: *position, tree: *tree, complete: *complete });
+                let (position, tree, complete) = (*position, *tree, *complete);
+                self.take_base(root, Base { position, tree, complete, opened: self.opened });
             }
             Event::Rebased { root, position, tree, actor: _ } => {
-                self.rebase(root, Base { position: *position, tree: *tree, complete: true });
+                let (position, tree) = (*position, *tree);
+                self.rebase(root, Base { position, tree, complete: true, opened: self.opened });
             }
             Event::TurnStarted { turn } => self.start_turn(at, *turn),
             Event::TurnEnded { turn, stop } => self.end_turn(at, *turn, stop),
@@ -356,10 +362,13 @@ impl SessionLedger {
         self.notes.iter().filter(|row| row.state != NoteState::Returned)
     }
 
-    fn open(&mut self, header: &SessionHeader) {
+    fn open(&mut self, at: WallNs, header: &SessionHeader) {
         self.closed = None;
         match &self.header {
-            None => self.header = Some(header.clone()),
+            None => {
+                self.header = Some(header.clone());
+                self.opened = at;
+            }
             Some(known) if known == header => {}
             Some(_) => self.odd += 1,
         }

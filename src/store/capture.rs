@@ -50,6 +50,8 @@ pub struct RootStore {
     pub(crate) verifier: Verifier,
     /// What time stamps of files are worth here.
     pub(crate) stamps: Stamps,
+    /// When the chain's first record was made; `None` in a chain that this process began.
+    began: Option<WallNs>,
     /// How the clocks stood at the last link.
     pub(crate) offset: Offset,
     state: (u64, u64),
@@ -165,6 +167,7 @@ impl RootStore {
             offset: Offset::now(),
             state: std::fs::metadata(state.path()).map_or((0, 0), |meta| (meta.dev(), meta.ino())),
             tracked: Tracked::default(),
+            began: history.records.first().map(|record| record.at),
             stood: history.records.iter().rev().find_map(|record| identity_in(&record.event)),
             looked: false,
             last: None,
@@ -301,13 +304,13 @@ impl RootStore {
         let _lock = self.lock()?;
         self.catch_up(brought)?;
         self.ready_table(errand.why)?;
-        let first = self.last.is_none();
+        let base_until = self.base_until(errand.began);
         let mut changes = BTreeMap::new();
         let walked = self.walk_and_read(errand, &mut changes, brought);
         let linked = walked.and_then(|made| {
             let made = if self.looked { made } else { Vec::new() };
-            let listed = if first {
-                doubtful(&changes, errand.began)
+            let listed = if let Some(until) = base_until {
+                doubtful(&changes, until)
             } else {
                 changes.values().cloned().map(|change| self.dated(change, errand.began)).collect()
             };
@@ -361,7 +364,7 @@ impl RootStore {
             self.note_gone(&gone, read_at, changes);
         }
         let full = self.is_full();
-        let base_until = self.last.is_none().then_some(errand.began);
+        let base_until = self.base_until(errand.began);
         let jobs = self.adopt(jobs, read_at, base_until, changes);
         for batch in batches(&jobs) {
             let reading = Reading::new(&self.settings, &self.secret);
@@ -455,6 +458,12 @@ impl RootStore {
             self.table.take_released().into_iter().for_each(|watch| watcher.forget(watch));
         }
         Ok(found)
+    }
+
+    /// At the first look of a chain: what changed before this instant is base. A process that died before it looked may
+    /// have served a prompt.
+    fn base_until(&self, began: WallNs) -> Option<WallNs> {
+        self.last.is_none().then(|| self.began.map_or(began, |first| first.min(began)))
     }
 
     /// Marks what changed while a process took its first look.

@@ -50,6 +50,8 @@ pub(crate) struct World {
     failing: Option<String>,
     /// When the first of the looks that wait was asked for.
     asked: Option<WallNs>,
+    /// The same of a proxy that died before its first look was made.
+    in_vain: Option<WallNs>,
     /// How well the roots are seen.
     sight: Option<Sight>,
     /// When the last look began that found nothing new, root by root.
@@ -107,6 +109,7 @@ impl World {
             stalled: false,
             failing: None,
             asked: None,
+            in_vain: None,
             sight: None,
             still: BTreeMap::new(),
             held: VecDeque::new(),
@@ -199,6 +202,7 @@ impl World {
         self.run += 1;
         self.engine = Engine::new(setup(self.run, self.config.clone()));
         self.held.clear();
+        self.in_vain = self.in_vain.or(self.asked.take());
         self.stalled = false;
         self.editor.clear();
         self.agent.clear();
@@ -430,8 +434,9 @@ impl World {
         }
         let (tree, mut changes) = self.tree.look(&root, at);
         let last = self.positions.get(&root).copied();
-        if let Some(asked) = self.asked.take().filter(|_| last.is_none()) {
-            changes = self.tree.meanwhile(&root, asked, at);
+        let asked = self.asked.take();
+        if let Some(since) = self.in_vain.take().or(asked).filter(|_| last.is_none()) {
+            changes = self.tree.meanwhile(&root, since, at);
         }
         if let Some(no) = last.filter(|_| changes.is_empty() && self.looked.contains(&root)) {
             // Where nothing moved the last link is said again: nothing is appended.
@@ -443,7 +448,8 @@ impl World {
         let no = last.map_or(ObservationNo(0), |last| last.next());
         self.positions.insert(root.clone(), no);
         self.looked.insert(root.clone());
-        let mut seen = Observation::new(no, at, at, proxy(self.run), why, tree, None, changes);
+        let began = asked.unwrap_or(at);
+        let mut seen = Observation::new(no, began, at, proxy(self.run), why, tree, None, changes);
         seen.still = self.still.remove(&root);
         self.append(
             Log::Root(root.clone()),
