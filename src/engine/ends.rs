@@ -97,13 +97,17 @@ impl Engine {
         self.out.push(Action::Exit { code });
     }
 
-    /// The agent could not be started: whoever asks hears why.
+    /// The agent could not be started, or was not because of ourselves (`command` is empty): whoever asks hears why.
     pub(super) fn agent_not_started(&mut self, command: &str, reason: &str, code: i32) {
         let command = self.setup.redactor.redact(command);
         let command = command.as_str();
-        self.failed_start =
-            Some((format!("the agent command {command:?} could not be started: {reason}"), code));
-        self.say(Level::Warn, format!("cannot start {command:?}: {reason}"));
+        let message = if command.is_empty() {
+            reason.to_owned()
+        } else {
+            self.say(Level::Warn, format!("cannot start {command:?}: {reason}"));
+            format!("the agent command {command:?} could not be started: {reason}")
+        };
+        self.failed_start = Some((message, code));
         self.fail_unstarted();
     }
 

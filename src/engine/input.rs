@@ -26,7 +26,7 @@ pub enum Input {
     },
     /// The agent could not be started.
     AgentNotStarted {
-        /// The command, as the person wrote it.
+        /// The command, as the person wrote it; empty where none was tried.
         command: String,
         /// Why.
         reason: String,

@@ -84,8 +84,12 @@ fn relay(
     let pid = AgentPid::default();
     signal::start(pid.clone(), inbox.clone()).context("cannot listen for signals")?;
     let near = Near { longest: Splitter::LIMIT, gauges: Gauges::new(LIMIT), inbox: inbox.clone() };
-    let (near, wires, streams) = near.connect(start(&pid), launch)?;
-    let (perform, _socket) = performer(launch, &config, (&proxy, clock), &inbox);
+    let far = start(&pid);
+    let (perform, _socket) = match &far {
+        Far::Agent(_) | Far::Chain => performer(launch, &config, (&proxy, clock), &inbox),
+        Far::Missing(missing) => unrecorded(&inbox, missing.reason.clone()),
+    };
+    let (near, wires, streams) = near.connect(far, launch)?;
     let program = launch.agent.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     let parts = Parts {
         wires,
@@ -200,9 +204,13 @@ fn performer(
         Ok((effects, socket)) => (Box::new(effects), socket),
         Err(reason) => {
             tracing::warn!("forwarding without recording: {reason}");
-            (Box::new(Unrecorded::new(inbox.clone(), reason)), None)
+            unrecorded(inbox, reason)
         }
     }
+}
+
+fn unrecorded(inbox: &Inbox, reason: String) -> (Box<dyn Perform>, Option<Socket>) {
+    (Box::new(Unrecorded::new(inbox.clone(), reason)), None)
 }
 
 fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Result<Place, String> {

@@ -293,7 +293,12 @@ fn a_configuration_that_does_not_parse_forwards_nothing_and_names_the_line() {
     command.arg("run").arg("--config").arg(config.path()).args(["--", "sh", "-c", "echo started"]);
     let mut proxy = crate::proxy::spawn(command, |_| {});
     let answer = call(&mut proxy, 1, "initialize", json!({ "protocolVersion": 1 }));
-    assert!(answer["error"]["message"].to_string().contains(":2: unknown key"), "{answer}");
+    let message = answer["error"]["message"].as_str().expect("text");
+    let config = config.path().to_str().expect("text");
+    assert!(message.starts_with(&format!("{config}:2: unknown key")), "{answer}");
+    let said = proxy.stderr();
+    assert_eq!(said.matches(config).count(), 1, "{said}");
+    assert!(!said.contains("forwarding") && !said.contains("start"), "{said}");
     assert_eq!(proxy.finish(), (String::new(), 2));
 }
 
