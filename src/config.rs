@@ -17,8 +17,10 @@ mod read;
 pub struct Config {
     /// Whether requests are only recorded or also judged.
     pub approvals: Approvals,
-    /// What happens to a question that nobody can be asked.
+    /// What happens to a question where no person sits behind the client.
     pub defer: Defer,
+    /// How long a request may wait for an answer, in seconds; `None`: as long as it takes.
+    pub max_wait_s: Option<u64>,
     /// What happens to a judged request whose record cannot be written.
     pub on_record_failure: OnRecordFailure,
     /// The review at a turn's end.
@@ -53,6 +55,8 @@ pub enum Approvals {
 /// `defer`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Defer {
+    /// The client is asked all the same, and whatever answers there decides.
+    Ask,
     /// The request stays open until somebody answers it.
     Hold,
     /// It is denied.
@@ -195,7 +199,8 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             approvals: Approvals::Observe,
-            defer: Defer::Hold,
+            defer: Defer::Ask,
+            max_wait_s: None,
             on_record_failure: OnRecordFailure::Deny,
             review: Review {
                 at_turn_end: AtTurnEnd::Ask,
@@ -266,7 +271,8 @@ const fn key(name: &'static str, effect: Effect, project: Project) -> Key {
 /// Every key with one value. `[modes."AGENT"]` and [`LATER_SECTIONS`] stand beside them.
 const KEYS: &[Key] = &[
     key("approvals", Effect::Now, Project::UserOnly),
-    key("defer", Effect::NotYet, Project::Tightens),
+    key("defer", Effect::Now, Project::Tightens),
+    key("max_wait_s", Effect::Now, Project::UserOnly),
     key("on_record_failure", Effect::Now, Project::Tightens),
     key("review.at_turn_end", Effect::Now, Project::Tightens),
     key("review.auto_accept", Effect::Now, Project::Tightens),
@@ -346,6 +352,7 @@ struct ModeSetting {
 enum Value {
     Approvals(Approvals),
     Defer(Defer),
+    MaxWait(u64),
     OnRecordFailure(OnRecordFailure),
     AtTurnEnd(AtTurnEnd),
     AutoAccept(bool),
@@ -459,6 +466,7 @@ impl Config {
             Value::Hold(asked) => Some(Value::Hold(self.hold.union(asked).copied().collect())),
             Value::Withhold(asked) => Some(Value::Withhold(self.withhold.union(asked).cloned().collect())),
             Value::MaxHold(_)
+            | Value::MaxWait(_)
             | Value::Headless(_)
             | Value::Asking(_)
             | Value::Command(_)
@@ -480,6 +488,7 @@ impl Config {
         match value {
             Value::Approvals(value) => self.approvals = value,
             Value::Defer(value) => self.defer = value,
+            Value::MaxWait(value) => self.max_wait_s = (value > 0).then_some(value),
             Value::OnRecordFailure(value) => self.on_record_failure = value,
             Value::AtTurnEnd(value) => self.review.at_turn_end = value,
             Value::AutoAccept(value) => self.review.auto_accept = value,
@@ -533,6 +542,7 @@ impl Written {
             Value::Withhold(patterns) => Some(patterns),
             Value::Approvals(_)
             | Value::Defer(_)
+            | Value::MaxWait(_)
             | Value::OnRecordFailure(_)
             | Value::AtTurnEnd(_)
             | Value::AutoAccept(_)
@@ -622,9 +632,9 @@ mod tests {
 
     #[test]
     fn a_key_without_effect_is_named() {
-        let config = user("defer = \"deny\"\n[[assessor]]\nid = 'x'\n");
+        let config = user("store.keep = \"30d\"\n[[assessor]]\nid = 'x'\n");
         assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
-        assert!(config.warnings[0].contains("config.toml:1: defer has no effect"));
+        assert!(config.warnings[0].contains("config.toml:1: store.keep has no effect"));
         assert!(config.warnings[1].contains("[assessor]"));
         assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
     }

@@ -466,6 +466,7 @@ fn run(request: &Request, port: &Fake, out: &mut dyn Write, err: &mut dyn Write,
         out_style: Style::plain(TimeZone::UTC),
         err_style: Style::plain(TimeZone::UTC),
         confirm: &mut |_| None,
+        attended: false,
         cwd: PathBuf::from(cwd),
     };
     carry_out(request, port, &mut terminal)

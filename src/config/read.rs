@@ -198,9 +198,12 @@ impl Reader<'_> {
                 value,
                 &[("observe", Approvals::Observe), ("enforce", Approvals::Enforce)],
             )?),
-            "defer" => {
-                Value::Defer(self.word(name, at, value, &[("hold", Defer::Hold), ("deny", Defer::Deny)])?)
-            }
+            "defer" => Value::Defer(self.word(
+                name,
+                at,
+                value,
+                &[("ask", Defer::Ask), ("hold", Defer::Hold), ("deny", Defer::Deny)],
+            )?),
             "on_record_failure" => Value::OnRecordFailure(self.word(
                 name,
                 at,
@@ -216,6 +219,7 @@ impl Reader<'_> {
             "review.auto_accept" => {
                 Value::AutoAccept(value.as_bool().ok_or_else(|| self.wrong(at, name, "true or false"))?)
             }
+            "max_wait_s" => Value::MaxWait(self.number(name, at, value)?),
             "review.max_hold_s" => Value::MaxHold(self.number(name, at, value)?),
             "review.headless_clients" => Value::Headless(self.strings(name, at, value)?),
             "review.asking_clients" => Value::Asking(self.strings(name, at, value)?),

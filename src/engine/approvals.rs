@@ -40,6 +40,7 @@ impl Engine {
             binding,
             options: asking.options.clone(),
             at: self.now,
+            until: None,
             rev: asking.rev,
             state: if wanted.by == WantedBy::Permission { State::Open } else { State::Used },
             subject,
@@ -275,6 +276,9 @@ impl Engine {
             request: key.to_string(),
             why: "late".to_owned(),
             answer: self.setup.redactor.redact(answer),
+            channel: Some(Channel::Editor),
+            quoted: None,
+            current: None,
         };
         self.approval(&recorder, rejected);
     }
@@ -298,6 +302,9 @@ impl Engine {
 
     /// A request is over without a decision.
     pub(super) fn request_cancelled(&mut self, key: &RequestKey, reason: &str) {
+        if self.docket.get(key).is_some_and(|request| request.held.is_some()) {
+            return self.cancel_held(key, reason);
+        }
         let waited_ms = self.waited(key);
         let Some(request) = self.docket.close(key) else { return };
         let cancelled = Approval::Cancelled { request: key.clone(), reason: reason.to_owned(), waited_ms };
@@ -456,6 +463,7 @@ impl Engine {
             return;
         };
         let log = Log::Session(session.key.clone());
+        self.docket.note_end(recorder, &approval);
         self.record(log, Event::Approval(approval), durability);
     }
 }

@@ -115,11 +115,17 @@ impl Engine {
             && self.policy_of(id).configured != "none"
     }
 
+    /// Says whether the configuration says that no person sits behind this client.
+    pub(super) fn is_headless(&self) -> bool {
+        let name = self.client.as_ref().map(|client| client.name.to_lowercase()).unwrap_or_default();
+        let headless = &self.setup.config.review.headless_clients;
+        headless.iter().any(|headless| headless.to_lowercase() == name)
+    }
+
     /// Says how this client can be asked.
     pub(super) fn questions(&self, id: &SessionId) -> Questions {
         let review = &self.setup.config.review;
-        let name = self.client.as_ref().map(|client| client.name.to_lowercase()).unwrap_or_default();
-        if review.headless_clients.iter().any(|headless| headless.to_lowercase() == name) {
+        if self.is_headless() {
             return Questions::None("the configuration says that no person sits behind this client");
         }
         let mut capabilities = self.capabilities;

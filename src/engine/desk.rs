@@ -180,6 +180,9 @@ impl Engine {
         if asked.ask.decides() && !asked.may_decide {
             return self.refuse(&to, &session, &asked);
         }
+        if let Ask::Docket(ask) = &asked.ask {
+            return self.docket_asked(to, &session, &asked, ask);
+        }
         let id = self.minter.mint_ask();
         let recording = self.sessions.get(&session).map(|known| known.recording.clone());
         let job =
@@ -383,7 +386,7 @@ impl Engine {
         }
     }
 
-    fn reply(&mut self, to: &ReplyTo, session: &SessionId, answer: Answer) {
+    pub(super) fn reply(&mut self, to: &ReplyTo, session: &SessionId, answer: Answer) {
         match to {
             ReplyTo::Host(ask) => self.out.push(Action::Reply { ask: *ask, answer }),
             ReplyTo::Slash(prompt) => {

@@ -2,7 +2,8 @@
 
 use crate::acp::{Fact, Wanted};
 use crate::base::{CallId, Digest, RequestKey, SessionId, Tick, TurnNo};
-use crate::ledger::{Evidence, OptionShape};
+use crate::engine::desk::ReplyTo;
+use crate::ledger::{Approval, Evidence, OptionShape, Outcome};
 use crate::policy::{Finding, Subject};
 use crate::wire::IdToken;
 use bytes::Bytes;
@@ -10,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of text of one call that are remembered until it ends.
 const REMEMBERED: usize = 1 << 20;
+/// How many requests that are over, and questions that were taken back, are remembered to answer who comes late.
+const OVER: usize = 256;
 
 /// A request of the agent that is not over.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub(super) struct Request {
     pub options: Vec<OptionShape>,
     /// When it came.
     pub at: Tick,
+    /// When it is over without an answer, where the configuration says so.
+    pub until: Option<Tick>,
     /// Counts what was asked anew under its name.
     pub rev: u32,
     /// How far it has come.
@@ -70,6 +75,16 @@ pub(super) enum Question {
     Forwarded,
     /// We asked in its place.
     Ours(IdToken),
+    /// Nobody can be asked in the editor: it waits for an answer from elsewhere.
+    Deferred,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug)]
+struct Ended {
+    recorder: SessionId,
+    key: RequestKey,
+    how: String,
 }
 
 /// How far a request has come.
@@ -97,6 +112,12 @@ pub(super) struct Docket {
     told: BTreeMap<(SessionId, CallId), Wanted>,
     /// The commands that were announced, by call.
     announced: BTreeSet<(SessionId, CallId, Digest)>,
+    /// Who answered from outside the editor, and waits to hear what became of it.
+    askers: BTreeMap<RequestKey, (ReplyTo, SessionId)>,
+    /// The requests that ended last.
+    ended: VecDeque<Ended>,
+    /// The questions that were taken back last, by the id that the editor knows them by.
+    taken_back: VecDeque<(IdToken, SessionId, RequestKey)>,
 }
 
 impl Docket {
@@ -118,6 +139,65 @@ impl Docket {
     /// Forgets a request; its id stays until it is answered.
     pub(super) fn close(&mut self, key: &RequestKey) -> Option<Request> {
         self.requests.remove(key)
+    }
+
+    // ── answers from outside, and late ones ──
+
+    /// Somebody outside the editor answered: they wait to hear what became of it.
+    pub(super) fn expects(&mut self, key: &RequestKey, asker: (ReplyTo, SessionId)) {
+        self.askers.insert(key.clone(), asker);
+    }
+
+    /// Returns who waits to hear what became of a request, once.
+    pub(super) fn asker(&mut self, key: &RequestKey) -> Option<(ReplyTo, SessionId)> {
+        self.askers.remove(key)
+    }
+
+    /// Takes note of how a request ended.
+    pub(super) fn note_end(&mut self, recorder: &SessionId, approval: &Approval) {
+        let how = match approval {
+            Approval::Decided { outcome: Outcome::Allow, .. } => "it was allowed".to_owned(),
+            Approval::Decided { .. } => "it was denied".to_owned(),
+            Approval::Cancelled { reason, .. } => format!("cancelled ({reason})"),
+            Approval::Voided { .. } => "what it is about changed since it was approved".to_owned(),
+            Approval::Requested(_)
+            | Approval::Observed(_)
+            | Approval::Assessed(_)
+            | Approval::Prompted { .. }
+            | Approval::Used { .. }
+            | Approval::Settled { .. }
+            | Approval::AnswerRejected { .. }
+            | Approval::Differs { .. }
+            | Approval::GrantIssued(_)
+            | Approval::GrantRevoked { .. }
+            | Approval::PolicyLoaded { .. }
+            | Approval::GateBlind { .. } => return,
+        };
+        let Some(key) = approval.request().cloned() else { return };
+        self.ended.retain(|ended| ended.key != key);
+        self.ended.push_back(Ended { recorder: recorder.clone(), key, how });
+        if self.ended.len() > OVER {
+            self.ended.pop_front();
+        }
+    }
+
+    /// Returns the request of a session that ended under this name or a prefix of it, and how.
+    pub(super) fn ended(&self, recorder: &SessionId, name: &str) -> Option<(&RequestKey, &str)> {
+        let mine = |ended: &&Ended| ended.recorder == *recorder && ended.key.as_str().starts_with(name);
+        self.ended.iter().rev().find(mine).map(|ended| (&ended.key, ended.how.as_str()))
+    }
+
+    /// A question was taken back from the editor, which knows it by this id.
+    pub(super) fn note_taken_back(&mut self, id: &IdToken, recorder: &SessionId, key: &RequestKey) {
+        self.taken_back.push_back((id.clone(), recorder.clone(), key.clone()));
+        if self.taken_back.len() > OVER {
+            self.taken_back.pop_front();
+        }
+    }
+
+    /// Returns the request of the question that was taken back under this id, with the session in whose ledger it stands.
+    pub(super) fn was_taken_back(&self, id: &IdToken) -> Option<(&SessionId, &RequestKey)> {
+        self.taken_back.iter().rev().find(|(known, ..)| known == id).map(|(_, session, key)| (session, key))
     }
 
     /// Returns the oldest request with this id that was not answered.
@@ -148,6 +228,12 @@ impl Docket {
     /// Returns the names of requests.
     pub(super) fn which(&self, wanted: impl Fn(&Request) -> bool) -> Vec<RequestKey> {
         self.requests.iter().filter(|(_, request)| wanted(request)).map(|(key, _)| key.clone()).collect()
+    }
+
+    /// Returns when the first of the open requests is over.
+    pub(super) fn deadline(&self) -> Option<Tick> {
+        let waits = |request: &&Request| request.state == State::Open && request.held.is_some();
+        self.requests.values().filter(waits).filter_map(|request| request.until).min()
     }
 
     /// Returns the allowed permission of a session that wanted exactly this, and of which it was not spent yet.

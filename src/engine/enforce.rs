@@ -16,7 +16,7 @@ use crate::engine::docket::{Parcel, Question, Request, State};
 use crate::engine::hold::Held;
 use crate::engine::step::Wait;
 use crate::engine::{Engine, Level};
-use crate::ledger::{Approval, Decider, OptionShape, Outcome};
+use crate::ledger::{Approval, Channel, Decider, OptionShape, Outcome};
 use crate::policy::{Finding, Layer, Level as Floor, Subject, Verdict};
 use crate::session::Replay;
 use crate::wire::{self, Head, IdToken};
@@ -123,6 +123,7 @@ impl Engine {
             binding,
             options: asking.options.clone(),
             at: self.now,
+            until: self.wait_until(),
             rev: 1,
             state: State::Open,
             whole: false,
@@ -262,8 +263,13 @@ impl Engine {
         self.decided(key, (Outcome::Deny, by, None), Some(reason));
         let Some(mut request) = self.docket.close(key) else { return };
         let Some(held) = request.held.take() else { return };
-        self.no_longer_asked(&held);
-        match self.options_of(&held).reject.filter(|_| held.wanted.by == WantedBy::Permission) {
+        self.no_longer_asked((&request.recorder, key), &held);
+        self.say_no((key, &request), &held, reason);
+    }
+
+    /// Answers the agent that it may not: by its own "reject once" where it offers that, else by an error.
+    pub(super) fn say_no(&mut self, (key, request): (&RequestKey, &Request), held: &Parcel, reason: &str) {
+        match self.options_of(held).reject.filter(|_| held.wanted.by == WantedBy::Permission) {
             Some(option) => {
                 let outcome = json!({ "outcome": "selected", "optionId": option });
                 let meta = json!({ "hunkgate": { "request": key.as_str(), "reason": reason } });
@@ -274,7 +280,7 @@ impl Engine {
             }
             None => self.refuse_request(&held.id, Some(key), reason),
         }
-        self.call_refused(&request);
+        self.call_refused(request);
     }
 
     fn call_refused(&mut self, request: &Request) {
@@ -324,12 +330,15 @@ impl Engine {
             let request = self.docket.close(key);
             self.approval(&recorder, Approval::Voided { request: key.clone(), expected, found });
             self.refuse_request(&held.id, Some(key), "changed since approval");
+            self.fail_asker(key, "what it is about changed since it was approved");
             if let Some(request) = request {
                 self.call_refused(&request);
             }
             return;
         }
         let (session, call) = (request.session.clone(), request.call.clone());
+        let heard = self.responded(key, Outcome::Allow);
+        self.tell_asker(key, heard);
         self.goes_on(key, (session, call), *held);
     }
 
@@ -437,15 +446,22 @@ impl Engine {
     }
 
     /// Cancels a request that has not gone on, and answers it.
-    fn cancel_held(&mut self, key: &RequestKey, reason: &str) {
+    pub(super) fn cancel_held(&mut self, key: &RequestKey, reason: &str) {
         let Some(request) = self.docket.get_mut(key) else { return };
-        let session = request.session.clone();
+        let (session, recorder) = (request.session.clone(), request.recorder.clone());
         let Some(held) = request.held.take() else { return };
         self.request_cancelled(key, reason);
-        self.no_longer_asked(&held);
+        match reason {
+            "agent_exit" | "session_cancel" | "editor_closed" | "withdrawn" => {
+                self.ends_question((&recorder, key), &held)
+            }
+            _ => self.no_longer_asked((&recorder, key), &held),
+        }
+        self.fail_asker(key, reason);
         self.docket.answered(&held.id);
         self.answered_permission(&session, &held.id);
-        let answer = if held.wanted.by == WantedBy::Permission && reason != "withdrawn" {
+        let of_turn = !matches!(reason, "withdrawn" | "superseded");
+        let answer = if held.wanted.by == WantedBy::Permission && of_turn {
             author::cancelled_permission(&held.id)
         } else {
             author::error_answer(&held.id, CANCELLED, "cancelled", &serde_json::Value::Null)
@@ -454,14 +470,24 @@ impl Engine {
     }
 
     /// Takes the question about a request back from the editor. Its answer, should one come, is late.
-    pub(super) fn no_longer_asked(&mut self, held: &Parcel) {
+    pub(super) fn no_longer_asked(&mut self, (recorder, key): (&SessionId, &RequestKey), held: &Parcel) {
+        self.ends_question((recorder, key), held);
+        if held.question == Question::Forwarded {
+            self.send(Leg::Editor, author::cancel_request(&held.id));
+        }
+    }
+
+    /// The same, where the editor knows already that the agent's own request is over.
+    fn ends_question(&mut self, (recorder, key): (&SessionId, &RequestKey), held: &Parcel) {
         match &held.question {
-            Question::None => {}
+            Question::None | Question::Deferred => {}
             Question::Forwarded => {
                 self.pending.end(Leg::Agent, &held.id);
+                self.docket.note_taken_back(&held.id, recorder, key);
             }
             Question::Ours(ours) => {
                 self.pending.withdraw(Leg::Editor, ours);
+                self.docket.note_taken_back(ours, recorder, key);
                 self.send(Leg::Editor, author::cancel_request(ours));
             }
         }
@@ -493,14 +519,24 @@ impl Engine {
         let text = String::from_utf8_lossy(line);
         let cut: String = text.trim_end().chars().take(200).collect();
         let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
-        if let [only] = sessions.as_slice() {
-            let rejected = Approval::AnswerRejected {
-                request: id.as_str().to_owned(),
-                why: "late".to_owned(),
-                answer: self.setup.redactor.redact(&cut),
-            };
-            self.approval(only, rejected);
+        let known = self.docket.was_taken_back(id).map(|(session, key)| (session.clone(), key.clone()));
+        if known.is_some() && is_cancellation(line) {
+            return;
         }
+        let (recorder, request) = match (known, sessions.as_slice()) {
+            (Some((session, key)), _) => (session, key.to_string()),
+            (None, [only]) => (only.clone(), id.as_str().to_owned()),
+            (None, _) => return,
+        };
+        let rejected = Approval::AnswerRejected {
+            request,
+            why: "late".to_owned(),
+            answer: self.setup.redactor.redact(&cut),
+            channel: Some(Channel::Editor),
+            quoted: None,
+            current: None,
+        };
+        self.approval(&recorder, rejected);
     }
 
     /// Gives up every request that has not gone on: each is refused.
@@ -522,7 +558,10 @@ impl Engine {
         };
         if let Some(held) = known.held.take() {
             let closed = self.docket.close(request);
-            self.no_longer_asked(&held);
+            if let Some(closed) = &closed {
+                self.no_longer_asked((&closed.recorder, request), &held);
+            }
+            self.fail_asker(request, "the decision could not be recorded");
             self.refuse_request(&held.id, Some(request), "the decision could not be recorded");
             if let Some(closed) = closed {
                 self.call_refused(&closed);
@@ -548,6 +587,12 @@ fn tells_whole_files(wanted: &Wanted, finding: &Finding) -> bool {
         Said::Diff { old: Some(old), .. } => stands(&Digest::of(&[old.as_bytes()]).to_string()),
         _ => false,
     })
+}
+
+/// Says whether a line answers that its request was cancelled, as who took it back expects.
+fn is_cancellation(line: &Bytes) -> bool {
+    let Head::Response { outcome: wire::Outcome::Err(error), .. } = wire::head(line) else { return false };
+    error.member("code").is_some_and(|code| code.get() == "-32800")
 }
 
 fn refusal(id: &IdToken, reason: &str) -> Bytes {

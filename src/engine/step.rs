@@ -164,6 +164,7 @@ impl Engine {
             Input::Signal(name) => self.say(Level::Info, format!("received {name}")),
         }
         self.expire();
+        self.stop_waiting();
         self.look_at_stirs();
         self.fail_unstarted();
         actions.append(&mut self.out);
@@ -171,7 +172,7 @@ impl Engine {
 
     /// Returns when [`Input::Woken`] is due.
     pub fn deadline(&self) -> Option<Tick> {
-        self.holds.deadline().into_iter().chain(self.stirs.deadline()).min()
+        [self.holds.deadline(), self.stirs.deadline(), self.docket.deadline()].into_iter().flatten().min()
     }
 
     /// Returns the ledger: the fold of all that was recorded.

@@ -85,6 +85,15 @@ pub enum Approval {
         why: String,
         /// The answer.
         answer: Redacted,
+        /// Through which door it came.
+        #[serde(default)]
+        channel: Option<Channel>,
+        /// The revision that it quoted.
+        #[serde(default)]
+        quoted: Option<u32>,
+        /// The revision that there is.
+        #[serde(default)]
+        current: Option<u32>,
     },
     /// What was written is not what was shown and approved.
     Differs {
@@ -155,6 +164,17 @@ pub struct Asking {
     pub supersedes: Option<RequestKey>,
 }
 
+impl Asking {
+    /// Says in one line what it wants.
+    pub fn summary(&self) -> String {
+        let shown: Vec<String> = self.effects.iter().take(3).map(EffectShape::summary).collect();
+        let more = self.effects.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let doubt = if self.evidence == Evidence::Display { " (only a title says so)" } else { "" };
+        format!("{}{more}{doubt}", shown.join(", "))
+    }
+}
+
 /// How well it is known what a request wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -216,6 +236,32 @@ pub enum EffectShape {
         /// For people.
         title: Redacted,
     },
+}
+
+impl EffectShape {
+    fn summary(&self) -> String {
+        match self {
+            Self::Exec { text: Some(text), .. } => format!("`{}`", short(text.as_str())),
+            Self::Exec { text: None, argv, .. } => {
+                let words: Vec<&str> = argv.iter().map(Redacted::as_str).collect();
+                format!("`{}`", short(&words.join(" ")))
+            }
+            Self::Write { path, new: Some(new) } => format!("write {path} ({} bytes)", new.bytes),
+            Self::Write { path, new: None } => format!("write {path}"),
+            Self::Read { path } => format!("read {path}"),
+            Self::Delete { path } => format!("delete {path}"),
+            Self::Move { from, to } => format!("move {from} to {to}"),
+            Self::Fetch { url } => format!("fetch {url}"),
+            Self::Opaque { title, .. } => format!("\"{}\"", short(title.as_str())),
+        }
+    }
+}
+
+/// Cuts a text to one line.
+fn short(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let kept: String = line.chars().take(80).collect();
+    if kept.len() < text.trim_end().len() { format!("{kept}…") } else { kept }
 }
 
 /// A text, by what identifies it.

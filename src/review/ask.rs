@@ -5,7 +5,7 @@ use crate::ledger::{
     Actor, BlameShape, CommentShape, DecidedShape, Decision, DegradedShape, FilePlan, ItemShape,
     ListingShape, ReviewState, ShownShape, StatusShape, Verb, Who,
 };
-use crate::review::{CardStyle, Cards};
+use crate::review::{CardStyle, Cards, DocketAnswer, DocketAsk};
 use serde::{Deserialize, Serialize};
 
 /// An ask with who asks it.
@@ -93,6 +93,8 @@ pub enum Ask {
         /// How.
         style: CardStyle,
     },
+    /// What waits for a decision, and what stands decided.
+    Docket(DocketAsk),
 }
 
 impl Ask {
@@ -100,6 +102,7 @@ impl Ask {
     pub fn decides(&self) -> bool {
         match self {
             Self::Decide(_) | Self::Undo | Self::Redo | Self::Rebase { .. } | Self::Resolve { .. } => true,
+            Self::Docket(ask) => ask.decides(),
             Self::Status
             | Self::Hunks { .. }
             | Self::Show { .. }
@@ -183,6 +186,8 @@ pub enum Answer {
     Diff(PatchText),
     /// To `Blame`.
     Blame(BlameShape),
+    /// To `Docket`.
+    Docket(DocketAnswer),
     /// Instead of any of these.
     Problem(Problem),
 }
@@ -192,7 +197,11 @@ impl Answer {
     #[must_use]
     pub fn unrecorded(self, reason: &str) -> Self {
         match self {
-            Self::Decided(_) | Self::Rebased(_) | Self::Resolved(_) | Self::Commented(_) => {
+            Self::Decided(_)
+            | Self::Rebased(_)
+            | Self::Resolved(_)
+            | Self::Commented(_)
+            | Self::Docket(DocketAnswer::Responded(_)) => {
                 let message = format!("it could not be recorded: {reason}");
                 Self::Problem(Problem::new(ProblemKind::Internal, message))
             }
@@ -202,6 +211,7 @@ impl Answer {
             | Self::Note(_)
             | Self::Diff(_)
             | Self::Blame(_)
+            | Self::Docket(DocketAnswer::Pending(_))
             | Self::Problem(_) => self,
         }
     }

@@ -66,8 +66,8 @@ impl Desk<'_> {
                 let made = cards(&self.listing(cache), self.ledger, self.blobs, *style);
                 return Ok(Computed::Cards(Box::new(made)));
             }
-            Ask::Rebase { .. } => {
-                return Err(Problem::new(ProblemKind::Internal, "a rebase is not computed from the ledger"));
+            Ask::Rebase { .. } | Ask::Docket(_) => {
+                return Err(Problem::new(ProblemKind::Internal, "this is not computed from the ledger"));
             }
         };
         Ok(Computed::Answer(answer))

@@ -21,6 +21,7 @@ mod binary;
 mod cards;
 mod compute;
 mod decide;
+mod docket;
 mod form;
 mod note;
 mod patch;
@@ -43,6 +44,7 @@ pub use ask::{
 };
 pub use cards::{Card, CardStyle, Cards, FileChange, Look, Piece};
 pub use compute::compute;
+pub use docket::{DocketAnswer, DocketAsk, PendingRequest, PendingShape, RespondedShape, Response, Resume};
 pub use form::{Chosen, FormField, FormInput, FormPage, page};
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;

@@ -34,6 +34,7 @@ pub fn render(answer: &Answer) -> String {
         }
         Answer::Diff(patch) => patch_text(patch),
         Answer::Blame(blame) => blame_text(blame),
+        Answer::Docket(docket) => docket.text(),
         Answer::Problem(problem) => problem_text(problem),
     }
 }

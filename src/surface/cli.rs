@@ -1,11 +1,12 @@
 //! The command line: what was typed → what is meant.
 
+use super::answering::{ANSWERING, Anywhere, ApproveArgs, DenyArgs};
 use super::approvals::Filter;
 use super::policy::{About, Inquiry};
 use super::setup::Editor;
 use crate::base::{Digest, WallNs};
 use crate::config::Mode;
-use crate::review::{Ask, Decide, DecideVerb, Selector};
+use crate::review::{Ask, Decide, DecideVerb, Response, Selector};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -141,6 +142,10 @@ pub enum What {
     Approvals(Filter),
     /// One line for each thing that moves the queue.
     Watch,
+    /// What waits for an answer.
+    Pending,
+    /// Answer a request of an agent.
+    Respond(Response),
 }
 
 /// Reads a command line, the program's name first. The error prints itself and knows its exit code.
@@ -193,6 +198,11 @@ Decide
   resolve COMMENT                 settle a comment
   note                            what the agent will be told with the next prompt
   rebase [ROOT]                   take the worktree as it stands as the new base
+
+Answer an agent
+  pending                         the requests that wait for a person, also those that the editor shows
+  approve KEY [--rev N]           let it go on, once; only in a terminal
+  deny KEY [--reason TEXT]        refuse it; the agent is told why
 
 SELECTION is one of --file PATH, --call ID, --turn N, --all. Every command that looks or decides takes --session ID
 (default: the newest session whose root holds this directory) and --json. `hunkgate COMMAND --help` says more.
@@ -263,6 +273,14 @@ enum Command {
     Note(Reading),
     /// One line for each thing that moves the queue
     Watch(Reading),
+    /// The requests that wait for a person: of every live session, unless one is named
+    Pending(Anywhere),
+    /// Let a request of an agent go on, once; only in a terminal that no agent opened
+    #[command(after_help = ANSWERING)]
+    Approve(ApproveArgs),
+    /// Refuse a request of an agent
+    #[command(after_help = ANSWERING)]
+    Deny(DenyArgs),
     /// What works here and what does not
     #[command(after_help = "Exit codes: 0 everything works · 1 something does not")]
     Doctor {
@@ -687,6 +705,9 @@ impl Command {
             }
             Self::Note(reading) => reading.plain(Ask::Note),
             Self::Watch(reading) => reading.ask(What::Watch),
+            Self::Pending(anywhere) => anywhere.ask(What::Pending),
+            Self::Approve(args) => args.todo(),
+            Self::Deny(args) => args.todo(),
             Self::Bench { directory, rounds, json } => Todo::Bench { directory, rounds, json },
             Self::Gc { json, dry_run } => Todo::Gc { json, dry_run },
             Self::Doctor { json } => Todo::Doctor { json },

@@ -235,6 +235,7 @@ impl Machine {
             out_style: self.out_style.clone(),
             err_style: self.err_style.clone(),
             confirm: &mut confirm,
+            attended: io::stdin().is_terminal() && io::stderr().is_terminal(),
             cwd: self.cwd.clone(),
         })
     }

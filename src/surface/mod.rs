@@ -14,6 +14,7 @@
 //! **Not here.** Carrying an ask out (`host`, which implements [`Port`]); computing what is shown (`ledger`, `review`);
 //! slash commands (`review`).
 
+mod answering;
 mod approvals;
 mod base64;
 mod cli;

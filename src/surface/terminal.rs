@@ -1,5 +1,6 @@
 //! One request on the command line, from the choice of a session to the exit code.
 
+use super::answering;
 use super::approvals::{Filter, flat};
 use super::base64;
 use super::cli::{By, Request, What};
@@ -24,6 +25,8 @@ pub struct Terminal<'t> {
     pub err_style: Style,
     /// Asks the person a question; `None` where no person can be asked.
     pub confirm: &'t mut dyn FnMut(&str) -> Option<bool>,
+    /// Whether a person sits there.
+    pub attended: bool,
     /// The current directory.
     pub cwd: PathBuf,
 }
@@ -51,7 +54,8 @@ pub fn carry_out(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>
     }
 }
 
-enum Failure {
+/// Why a request was not carried out.
+pub(super) enum Failure {
     Problem(Problem),
     Output(io::Error),
 }
@@ -84,6 +88,8 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
         | What::Log { .. }
         | What::Approvals(_)
         | What::Watch => {}
+        What::Pending => return answering::pending(&rows, request, port, terminal),
+        What::Respond(response) => return answering::respond(&rows, (request, response), port, terminal),
     }
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
     let line = Line { row, port, json: request.json };
@@ -112,7 +118,7 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
             let answer = port.ask(&row.key, placed(ask, row, &terminal.cwd));
             Ok(terminal.show(row, &answer, request.json)?)
         }
-        What::Sessions | What::Delete { .. } => Ok(0),
+        What::Sessions | What::Delete { .. } | What::Pending | What::Respond(_) => Ok(0),
     }
 }
 
@@ -265,7 +271,7 @@ fn raw(line: &LogLine) -> String {
 
 impl Terminal<'_> {
     /// Shows an answer and returns its exit code.
-    fn show(&mut self, row: &SessionRowShape, answer: &Answer, json: bool) -> io::Result<u8> {
+    pub(super) fn show(&mut self, row: &SessionRowShape, answer: &Answer, json: bool) -> io::Result<u8> {
         match answer {
             Answer::Problem(problem) => return Ok(self.complain(problem, json)),
             Answer::Diff(patch) if !json && self.out_style.is_for_a_terminal() => {
@@ -288,7 +294,8 @@ impl Terminal<'_> {
             | Answer::Resolved(_)
             | Answer::Rebased(_)
             | Answer::Note(_)
-            | Answer::Blame(_) => {
+            | Answer::Blame(_)
+            | Answer::Docket(_) => {
                 let text = text::answer(&self.out_style, answer);
                 self.print(json, &as_json(row, answer), &text)?;
             }
@@ -297,7 +304,7 @@ impl Terminal<'_> {
         Ok(exit_code(answer))
     }
 
-    fn print(&mut self, json: bool, value: &impl serde::Serialize, text: &str) -> io::Result<()> {
+    pub(super) fn print(&mut self, json: bool, value: &impl serde::Serialize, text: &str) -> io::Result<()> {
         if json {
             serde_json::to_writer_pretty(&mut *self.out, value)?;
             self.out.write_all(b"\n")?;
@@ -333,6 +340,7 @@ fn as_json(row: &SessionRowShape, answer: &Answer) -> Value {
         Answer::Note(note) => json!({ "session_id": session, "note": note }),
         Answer::Diff(patch) => json!(patch),
         Answer::Blame(shape) => json!(shape),
+        Answer::Docket(docket) => docket.json(),
         Answer::Problem(problem) => json!(problem),
     }
 }
@@ -354,7 +362,8 @@ fn exit_code(answer: &Answer) -> u8 {
         | Answer::Resolved(_)
         | Answer::Note(_)
         | Answer::Diff(_)
-        | Answer::Blame(_) => 0,
+        | Answer::Blame(_)
+        | Answer::Docket(_) => 0,
     }
 }
 

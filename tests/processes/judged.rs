@@ -1,6 +1,7 @@
 //! Requests that are judged, through the real proxy.
 
 use crate::proxy::{Proxy, spawn};
+use crate::tty::Tty;
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -14,6 +15,8 @@ while IFS= read -r line; do
     *'"session/prompt"'*)
       prompt=$id
       command=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
+      case "$command" in *deny*) (until "$HUNKGATE" pending | grep -q rev; do :; done
+        "$HUNKGATE" deny r- > "$SAID" 2>&1; echo $? >> "$SAID") & ;; esac
       echo '{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t'$id'","title":"run","kind":"execute","rawInput":{"command":"'"$command"'"}},"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"once","name":"Once","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}';;
     *'"id":"p"'*)
       answer=$(printf '%s' "$line" | sed -n 's/.*"optionId":"\([a-z-]*\)".*/\1/p')
@@ -43,7 +46,19 @@ impl Scene {
         command.args(["run", "--config", &self.at("config.toml"), "--", "sh", "-c", AGENT]);
         spawn(command, |command| {
             command.env("HUNKGATE_STATE_DIR", self.at("state"));
+            command.env("HUNKGATE", env!("CARGO_BIN_EXE_hunkgate")).env("SAID", self.at("said"));
         })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command.args(words).current_dir(self.at("tree")).env("HUNKGATE_STATE_DIR", self.at("state"));
+        command
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let output = self.command(words).output().expect("it runs");
+        serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
     fn opened(&self) -> Proxy {
@@ -127,4 +142,43 @@ fn nothing_is_allowed_where_nothing_can_be_recorded() {
     assert_eq!((answered["result"]["answer"].as_str(), asked), (Some(""), false));
     proxy.close_input();
     proxy.finish();
+}
+
+const ENFORCE: &str = "approvals = \"enforce\"\n";
+
+#[test]
+fn what_waits_is_answered_from_a_terminal_and_from_nowhere_else() {
+    let scene = Scene::new(ENFORCE);
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "make");
+    until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    let pending = scene.json(&["pending", "--json"]);
+    let (item, key) = (&pending["items"][0], pending["items"][0]["key"].as_str().expect("a key"));
+    assert_eq!((&item["summary"], &item["resume"]), (&json!("`make`"), &json!("open")), "{pending}");
+    let piped = scene.command(&["approve", key]).output().expect("it runs");
+    assert_eq!(piped.status.code(), Some(3), "{piped:?}");
+    let mut tty = Tty::run(scene.command(&["approve", key, "--rev", "1"]), (100, 10));
+    tty.sees("allowed: `make`");
+    assert!(tty.child.wait().expect("it ends").success());
+    let (taken_back, _) = until(&mut proxy, |frame| frame["method"] == "$/cancel_request");
+    assert_eq!(taken_back["params"]["requestId"], "p");
+    let (answered, _) = until(&mut proxy, |frame| frame["id"] == 3);
+    assert_eq!(answered["result"]["answer"], "once");
+    let log = scene.json(&["log", "--approvals", "--kind", "decided", "--json"]);
+    assert_eq!(log["items"][0]["by"], json!({ "kind": "person", "channel": "cli" }), "{log}");
+    let again = scene.command(&["deny", key]).output().expect("it runs");
+    assert_eq!(again.status.code(), Some(3), "{again:?}");
+}
+
+#[test]
+fn what_the_agent_runs_answers_no_request() {
+    let scene = Scene::new(ENFORCE);
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "make deny");
+    until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    crate::proxy::until("the agent's own answer", || {
+        std::fs::read_to_string(scene.at("said")).is_ok_and(|said| said.ends_with("\n3\n"))
+    });
+    let pending = scene.json(&["pending", "--json"]);
+    assert_eq!(pending["items"].as_array().map(Vec::len), Some(1), "{pending}");
 }

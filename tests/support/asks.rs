@@ -1,6 +1,7 @@
 //! `ask COMMAND`: the words of the command line as an ask.
 
-use hunkgate::review::{Ask, Decide, DecideVerb, Selector};
+use hunkgate::ledger::Outcome;
+use hunkgate::review::{Ask, Decide, DecideVerb, DocketAsk, Response, Selector};
 
 /// An ask with the raw id of its session, when one is named.
 #[derive(Clone, Debug)]
@@ -31,10 +32,21 @@ pub(crate) fn parse(line: &str) -> Result<Worded, String> {
         "rebase" => Ask::Rebase { root: words.next() },
         "note" => Ask::Note,
         "diff" => Ask::Diff { selector: selector(&mut words).unwrap_or(Selector::All) },
+        "pending" => Ask::Docket(DocketAsk::Pending),
+        "approve" => respond(Outcome::Allow, &mut words)?,
+        "deny" => respond(Outcome::Deny, &mut words)?,
         "blame" => Ask::Blame { path: words.need("a path")? },
         other => return Err(format!("unknown command {other:?}")),
     };
     Ok(Worded { session, by_agent, ask })
+}
+
+fn respond(outcome: Outcome, words: &mut Words) -> Result<Ask, String> {
+    let rev =
+        words.value("--rev").map(|rev| rev.parse().map_err(|_| "no revision".to_owned())).transpose()?;
+    let reason = words.value("--reason");
+    let request = words.need("a request")?;
+    Ok(Ask::Docket(DocketAsk::Respond(Response { request, rev, outcome, reason })))
 }
 
 fn decide(verb: DecideVerb, words: &mut Words) -> Result<Decide, String> {

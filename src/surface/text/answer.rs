@@ -21,6 +21,7 @@ pub fn answer(style: &Style, answer: &Answer) -> String {
         Answer::Note(None) => "nothing: the agent will be told nothing with the next prompt\n".to_owned(),
         Answer::Diff(patch) => patch.text.clone(),
         Answer::Blame(shape) => blame(style, shape),
+        Answer::Docket(docket) => docket.text().lines().map(|line| format!("{}\n", harmless(line))).collect(),
         Answer::Problem(trouble) => problem(style, trouble),
     }
 }

@@ -1,9 +1,7 @@
 //! One line for one record of an approval.
 
-use super::style::{brief, count};
-use crate::ledger::{
-    Approval, Asking, Assessment, Channel, Decider, EffectShape, Evidence, Outcome, Settlement,
-};
+use super::style::{brief, count, harmless};
+use crate::ledger::{Approval, Asking, Assessment, Channel, Decider, Outcome, Settlement};
 
 /// Says in one line what happened.
 pub(super) fn approval_line(approval: &Approval) -> String {
@@ -54,7 +52,7 @@ pub(super) fn approval_line(approval: &Approval) -> String {
         Approval::Voided { request, expected, found } => {
             format!("{request} void: changed since it was approved ({expected} → {found})")
         }
-        Approval::AnswerRejected { request, why, answer } => {
+        Approval::AnswerRejected { request, why, answer, .. } => {
             format!("an answer to {request} does not count ({why}): {}", brief(answer.as_str(), 80))
         }
         Approval::Differs { call, path, .. } => {
@@ -75,28 +73,7 @@ fn assessed(it: &Assessment) -> String {
 }
 
 fn wanted(asking: &Asking) -> String {
-    let effects: Vec<String> = asking.effects.iter().take(3).map(effect).collect();
-    let more = asking.effects.len().saturating_sub(effects.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let doubt = if asking.evidence == Evidence::Display { " (only a title says so)" } else { "" };
-    format!("{}{more}{doubt}", effects.join(", "))
-}
-
-fn effect(effect: &EffectShape) -> String {
-    match effect {
-        EffectShape::Exec { text: Some(text), .. } => format!("`{}`", brief(text.as_str(), 80)),
-        EffectShape::Exec { text: None, argv, .. } => {
-            let words: Vec<&str> = argv.iter().map(crate::ledger::Redacted::as_str).collect();
-            format!("`{}`", brief(&words.join(" "), 80))
-        }
-        EffectShape::Write { path, new: Some(new) } => format!("write {path} ({} bytes)", new.bytes),
-        EffectShape::Write { path, new: None } => format!("write {path}"),
-        EffectShape::Read { path } => format!("read {path}"),
-        EffectShape::Delete { path } => format!("delete {path}"),
-        EffectShape::Move { from, to } => format!("move {from} to {to}"),
-        EffectShape::Fetch { url } => format!("fetch {url}"),
-        EffectShape::Opaque { title, .. } => format!("\"{}\"", brief(title.as_str(), 80)),
-    }
+    harmless(&asking.summary())
 }
 
 fn rest(asking: &Asking) -> String {

@@ -31,8 +31,9 @@ pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;
+pub(in crate::surface) use style::harmless;
 #[cfg(feature = "tui")]
 pub(in crate::surface) use {
     hunk::grade_words,
-    style::{count, harmless, is_steering},
+    style::{count, is_steering},
 };

@@ -122,7 +122,8 @@ impl Model {
             | Answer::Rebased(_)
             | Answer::Note(_)
             | Answer::Diff(_)
-            | Answer::Blame(_) => {}
+            | Answer::Blame(_)
+            | Answer::Docket(_) => {}
         }
         self.rebuild();
         let mut cmds = self.look_again();

@@ -73,7 +73,8 @@ impl Model {
             | Answer::Rebased(_)
             | Answer::Note(_)
             | Answer::Diff(_)
-            | Answer::Blame(_) => {}
+            | Answer::Blame(_)
+            | Answer::Docket(_) => {}
         }
         if std::mem::take(&mut self.asking.again) { self.look_again() } else { Vec::new() }
     }
