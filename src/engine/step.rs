@@ -232,9 +232,6 @@ impl Engine {
             if let Event::Approval(approval) = &record.event {
                 self.decision_unwritten(approval);
             }
-            if let Event::Approval(approval) = &record.event {
-                self.decision_unwritten(approval);
-            }
         }
     }
 }
