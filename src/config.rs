@@ -280,7 +280,7 @@ const KEYS: &[Key] = &[
     key("review.headless_clients", Effect::Now, Project::UserOnly),
     key("review.asking_clients", Effect::Now, Project::UserOnly),
     key("review.command", Effect::Now, Project::UserOnly),
-    key("gate.hold", Effect::NotYet, Project::Tightens),
+    key("gate.hold", Effect::Now, Project::Tightens),
     key("store.max_size", Effect::Now, Project::UserOnly),
     key("store.keep", Effect::NotYet, Project::UserOnly),
     key("secrets.withhold", Effect::Now, Project::Tightens),

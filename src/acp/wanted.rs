@@ -30,6 +30,8 @@ pub struct Wanted {
     pub reads: Vec<String>,
     /// What it says it fetches.
     pub fetches: Vec<String>,
+    /// Whether it starts another agent.
+    pub delegates: bool,
     /// The answers it offers.
     pub options: Vec<Offered>,
 }
@@ -100,6 +102,9 @@ const NESTED: [&str; 5] = ["input", "arguments", "args", "parameters", "tool_inp
 /// Where inputs say in which directory a command runs.
 const DIRECTORIES: [&str; 5] = ["cwd", "workdir", "working_directory", "directory", "dir_path"];
 
+/// Where inputs say which agent is started (claude and opencode; qwen; gemini).
+const DELEGATES: [&str; 4] = ["subagent_type", "subagentType", "subagent_name", "agent_name"];
+
 /// Reads what a request wants; `None` for every other message.
 pub fn read_wanted(dialect: Dialect, method: &str, params: Option<Raw<'_>>) -> Option<Wanted> {
     let fields = params?.fields();
@@ -153,6 +158,7 @@ fn blank(fields: &Fields<'_>, by: WantedBy) -> Option<Wanted> {
         claims: Vec::new(),
         reads: Vec::new(),
         fetches: Vec::new(),
+        delegates: false,
         options: fields.elements("options").filter_map(offered).collect(),
     })
 }
@@ -227,6 +233,7 @@ fn input_of(input: Raw<'_>, wanted: &mut Wanted) {
     if wanted.command.is_none() {
         wanted.command = command(&fields);
     }
+    wanted.delegates |= DELEGATES.iter().any(|name| fields.string(name).is_some());
     wanted.fetches.extend(fields.string("url"));
     wanted.fetches.extend(fields.elements("urls").filter_map(Raw::string));
 }

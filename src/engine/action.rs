@@ -1,7 +1,7 @@
 //! Everything the engine can cause, as one ordered list.
 
 use crate::base::{AskId, Leg, RepoPath, RootId, SessionKey};
-use crate::ledger::{FilePlan, Log, Record, RevertFile, Why};
+use crate::ledger::{FilePlan, GateShape, Log, Record, RevertFile, Why};
 use crate::policy::Case;
 use crate::review::{Answer, Ask};
 use bytes::Bytes;
@@ -132,6 +132,13 @@ pub enum Notice {
         session: SessionKey,
         /// Why, in a word: `observed`, `decided`, `commented`, `rebased`, `turn_ended`.
         reason: &'static str,
+    },
+    /// A write waits to be reviewed, or none does any more.
+    Gate {
+        /// The session.
+        session: SessionKey,
+        /// What waits.
+        held: Option<GateShape>,
     },
 }
 

@@ -157,11 +157,19 @@ impl Engine {
 
     /// Has a request judged. What comes back is recorded; nothing waits for it.
     pub(super) fn judge(&mut self, request: &Request, then: Wait) {
-        let Some(session) = self.sessions.get(&request.recorder) else { return };
+        let Some(case) = self.case_of(&request.subject, &request.recorder) else { return };
+        let ask = self.minter.mint_ask();
+        self.waits.insert(ask, then);
+        self.out.push(Action::Judge { ask, case: Box::new(case) });
+    }
+
+    /// Gathers what a subject is judged by.
+    pub(super) fn case_of(&self, subject: &Subject, recorder: &SessionId) -> Option<Case> {
+        let session = self.sessions.get(recorder)?;
         let mode = self.setup.config.mode(self.agent_id().as_str(), session.mode.as_deref());
         let lossy = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-        let case = Case {
-            subject: request.subject.clone(),
+        Some(Case {
+            subject: subject.clone(),
             policy: self.policy.clone(),
             mode,
             cwd: session.cwd.clone(),
@@ -169,10 +177,7 @@ impl Engine {
             home: self.setup.home.clone(),
             ours: self.setup.ours.clone(),
             secrets: self.setup.withheld.clone(),
-        };
-        let ask = self.minter.mint_ask();
-        self.waits.insert(ask, then);
-        self.out.push(Action::Judge { ask, case: Box::new(case) });
+        })
     }
 
     /// A request was judged, or could not be.
@@ -184,6 +189,7 @@ impl Engine {
                 self.chain(&request, finding);
             }
             Some(Wait::Confirming(request)) => self.confirmed(&request, finding),
+            Some(Wait::Gate(gate)) => self.gate_placed(gate, finding),
             Some(other) => {
                 self.waits.insert(ask, other);
             }

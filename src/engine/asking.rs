@@ -15,7 +15,7 @@ use crate::engine::conversation::{About, Sharpness};
 use crate::engine::desk::ReplyTo;
 use crate::engine::hold::{EndStage, Held, TURN_END_MS};
 use crate::engine::{Durability, Engine};
-use crate::ledger::{Actor, Channel, Decision, Event, ItemShape, Log, ReviewState, Who};
+use crate::ledger::{Actor, Channel, Decision, Event, GateShape, ItemShape, Log, ReviewState, Who};
 use crate::review::{
     self, Answer, Ask, Asked, Card, CardStyle, Cards, Chosen, Decide, FormInput, Selector, Switch,
 };
@@ -41,8 +41,7 @@ const BUTTONS: [Button; 3] = [
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
     session: SessionId,
-    /// The held end of the turn.
-    hold: AskId,
+    behind: Behind,
     cards: Vec<(String, Card)>,
     with: Questions,
     /// The request that is not answered yet.
@@ -57,6 +56,15 @@ pub(super) struct Asking {
     todo: Option<VecDeque<Decide>>,
     done: Vec<ItemShape>,
     problems: Vec<String>,
+}
+
+/// What a question holds up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Behind {
+    /// The end of a turn.
+    End(AskId),
+    /// A write that waits for the review, by its tool.
+    Gate(String),
 }
 
 /// Why a question ended without a decision.
@@ -211,15 +219,25 @@ impl Engine {
         if let Some(session) = self.sessions.get_mut(id) {
             session.told.extend(review::worth_telling(&cards.listing).map(|hunk| hunk.id.clone()));
         }
+        self.open_asking(ask, id, Behind::End(hold), cards.cards);
+    }
+
+    /// Asks about what holds a write. No clock ends it: the write waits for the review, not for an answer.
+    pub(super) fn begin_gate_asking(&mut self, id: &SessionId, held: &GateShape, cards: Cards) {
+        let ask = self.minter.mint_ask();
+        self.open_asking(ask, id, Behind::Gate(held.tool.clone()), cards.cards);
+    }
+
+    fn open_asking(&mut self, ask: AskId, id: &SessionId, behind: Behind, cards: Vec<Card>) {
         let cards: Vec<(String, Card)> =
-            cards.cards.into_iter().map(|card| (self.minter.mint("hunkgate-review"), card)).collect();
+            cards.into_iter().map(|card| (self.minter.mint("hunkgate-review"), card)).collect();
         for (call, card) in &cards {
             let frame = asking::card(self.dialect, id, &drawn(call, card));
             self.send(Leg::Editor, frame);
         }
         let asking = Asking {
             session: id.clone(),
-            hold,
+            behind,
             cards,
             with: self.questions(id),
             request: None,
@@ -233,6 +251,32 @@ impl Engine {
         };
         self.askings.insert(ask, asking);
         self.put_question(ask);
+    }
+
+    /// Says whether a session is being asked about what holds a write.
+    pub(super) fn is_gate_asking(&self, id: &SessionId) -> bool {
+        let mine = |asking: &Asking| asking.session == *id && matches!(asking.behind, Behind::Gate(_));
+        self.askings.values().any(mine)
+    }
+
+    /// Says whether the person may be asked about what holds a write of this session.
+    pub(super) fn may_ask_at_gate(&self, id: &SessionId) -> bool {
+        let can = self.sessions.get(id).is_some_and(|session| session.answers.can_be_asked());
+        !self.ending
+            && can
+            && self.setup.config.review.at_turn_end == AtTurnEnd::Ask
+            && !matches!(self.questions(id), Questions::None(_))
+            && !self.stopped_asking(id)
+    }
+
+    /// Nothing waits before the gate any more: a question about it ends.
+    pub(super) fn end_gate_asking(&mut self, id: &SessionId, why: Undecided) {
+        let mine = |asking: &Asking| {
+            asking.session == *id && asking.todo.is_none() && matches!(asking.behind, Behind::Gate(_))
+        };
+        for ask in self.askings_where(mine) {
+            self.end_asking(ask, why);
+        }
     }
 
     /// Frames that waited behind a v2 `idle` flow while the person is asked.
@@ -261,14 +305,18 @@ impl Engine {
         let id = self.pending.originate(Leg::Editor, &mut self.minter, request);
         let Some(asking) = self.askings.get_mut(&ask) else { return };
         let cards: Vec<Card> = asking.cards.iter().map(|(_, card)| card.clone()).collect();
+        let (waits, buttons) = match &asking.behind {
+            Behind::End(_) => (String::new(), BUTTONS.as_slice()),
+            Behind::Gate(tool) => (format!("{tool} waits. "), [BUTTONS[0], BUTTONS[2]].as_slice()),
+        };
         let frame = match (form, asking.cards.first()) {
             (true, _) => review::page(&cards, asking.page).map(|page| {
                 let fields: Vec<Field> = page.fields.into_iter().map(field).collect();
-                asking::form(&id, &session, &page.message, &fields)
+                asking::form(&id, &session, &format!("{waits}{}", page.message), &fields)
             }),
             (false, Some((call, first))) => {
-                let about = review::question(&cards);
-                Some(asking::question(self.dialect, &id, &session, (&drawn(call, first), &about), &BUTTONS))
+                let about = format!("{waits}{}", review::question(&cards));
+                Some(asking::question(self.dialect, &id, &session, (&drawn(call, first), &about), buttons))
             }
             (false, None) => None,
         };
@@ -334,7 +382,8 @@ impl Engine {
     /// The person answered: what is kept is recorded first, since it moves no line, then the rest is put back.
     fn review_chosen(&mut self, ask: AskId) {
         let Some(asking) = self.askings.get_mut(&ask) else { return };
-        let (session, chosen, hold) = (asking.session.clone(), asking.chosen.clone(), asking.hold);
+        let (session, chosen) = (asking.session.clone(), asking.chosen.clone());
+        let behind = asking.behind.clone();
         let decide = |verb, shown: Vec<(HunkId, crate::base::Digest)>, reason| {
             let (ids, digests) =
                 shown.into_iter().map(|(id, digest)| (id.as_str().to_owned(), digest)).unzip();
@@ -354,7 +403,9 @@ impl Engine {
         ];
         asking.todo = Some(all.into_iter().filter(|decide| !decide.digests.is_empty()).collect());
         let deadline = self.now.plus_ms(TURN_END_MS);
-        if let Some(parked) = self.holds.get_mut(hold) {
+        if let Behind::End(hold) = behind
+            && let Some(parked) = self.holds.get_mut(hold)
+        {
             parked.deadline = deadline;
         }
         if chosen.stop_asking {
@@ -408,7 +459,14 @@ impl Engine {
         if let Some(text) = review::result(&asking.done, (&asking.problems, asking.stale), &command) {
             self.say_in_chat(&asking.session, &text);
         }
-        self.hold_served(asking.hold, ask, Sharpness::Hard);
+        match asking.behind {
+            Behind::End(hold) => self.hold_served(hold, ask, Sharpness::Hard),
+            Behind::Gate(_) => {
+                if let Some(key) = self.sessions.get(&asking.session).map(|known| known.key.clone()) {
+                    self.gates_moved(&key);
+                }
+            }
+        }
     }
 
     /// Ends a question without a decision: what is not decided stays on disk and in the queue. What was decided already
@@ -416,8 +474,10 @@ impl Engine {
     pub(super) fn end_asking(&mut self, ask: AskId, why: Undecided) {
         let Some(asking) = self.askings.get(&ask) else { return };
         if asking.todo.is_some() {
-            let hold = asking.hold;
-            return self.hold_served(hold, ask, Sharpness::Hard);
+            if let Behind::End(hold) = asking.behind {
+                self.hold_served(hold, ask, Sharpness::Hard);
+            }
+            return;
         }
         let Some(asking) = self.askings.remove(&ask) else { return };
         if let Some(request) = &asking.request
@@ -467,15 +527,17 @@ impl Engine {
     /// Lets the held answer go; after an answer that was cancelled, a little later: a `session/cancel` may follow.
     fn undecided_goes(&mut self, ask: AskId, asking: &Asking, why: Undecided) {
         let deadline = self.now.plus_ms(GRACE_MS);
-        match self.holds.get_mut(asking.hold) {
+        let Behind::End(hold) = asking.behind else { return };
+        match self.holds.get_mut(hold) {
             Some(parked) if why == Undecided::Dismissed => parked.deadline = deadline,
-            Some(_) | None => self.hold_served(asking.hold, ask, Sharpness::Hard),
+            Some(_) | None => self.hold_served(hold, ask, Sharpness::Hard),
         }
     }
 
-    /// Ends the question that a session is being asked, if any.
+    /// Ends the question that a session is being asked at a turn's end, if any.
     pub(super) fn end_asking_of(&mut self, id: &SessionId, why: Undecided) {
-        for ask in self.askings_where(|asking| asking.session == *id) {
+        let mine = |asking: &Asking| asking.session == *id && matches!(asking.behind, Behind::End(_));
+        for ask in self.askings_where(mine) {
             self.end_asking(ask, why);
         }
         for hold in self.holds.of_session(Leg::Editor, id) {
@@ -513,7 +575,7 @@ impl Engine {
 
     /// Ends the question for which the end of a turn is held, whose time is up. Says whether there was one.
     pub(super) fn end_asking_for(&mut self, hold: AskId) -> bool {
-        let asked = self.askings_where(|asking| asking.hold == hold);
+        let asked = self.askings_where(|asking| asking.behind == Behind::End(hold));
         asked.iter().for_each(|ask| self.end_asking(*ask, Undecided::TimedOut));
         !asked.is_empty() && self.holds.get_mut(hold).is_none()
     }

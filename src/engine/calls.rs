@@ -62,6 +62,7 @@ impl Engine {
             let failed = update.status == Some(CallStatus::Failed);
             self.close_window(&id, &call.window, if failed { Hi::Failed } else { Hi::Reported });
             self.look(&id, Why::WindowClosed, &call.named);
+            self.gate_call_over(&id);
         } else if !named.is_empty() || change == CallChange::Opened {
             self.look(&id, Why::WindowOpened, &named);
         }

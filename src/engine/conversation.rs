@@ -140,6 +140,9 @@ impl Engine {
     }
 
     fn called(&mut self, from: Leg, heard: Heard<'_>) {
+        if from == Leg::Agent && self.parks(&heard) {
+            return;
+        }
         if from == Leg::Agent && self.enforces() && gates(&heard.method) {
             return self.gated(heard);
         }
@@ -176,9 +179,11 @@ impl Engine {
             }
         }
         if let Fact::SessionEndAsked { session, .. } = &fact {
+            self.gates_end(session, "session_end");
             self.end_asking_of(session, Undecided::Gone);
         }
         if let Fact::Cancel { session } = &fact {
+            self.gates_end(session, "session_cancel");
             self.cancel_undecided(session, "session_cancel");
         }
         if let Fact::Cancel { session } = &fact
@@ -219,8 +224,11 @@ impl Engine {
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an agent says passes")]
-    fn agent_called(&mut self, Heard { id, method, fact, waits_with, wanted, line }: Heard<'_>) {
+    pub(super) fn agent_called(&mut self, Heard { id, method, fact, waits_with, wanted, line }: Heard<'_>) {
         if let Fact::CancelRequest { request } = &fact {
+            if self.gate_withdrawn(request) {
+                return;
+            }
             if self.enforces() && self.taken_back(request, &line) {
                 return;
             }

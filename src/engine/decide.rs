@@ -22,7 +22,9 @@ impl Engine {
         let session = job.session.clone();
         let running = self.sessions.get(&session).is_some_and(|known| known.turns.current().is_some());
         let rejects = matches!(plan.verb, Verb::Reject { .. });
-        if rejects && running && !now && !plan.files.is_empty() {
+        // An agent that provably waits for this review is not run over by it: the gate would wait for itself.
+        let waits = running && self.agent_waits(&session);
+        if rejects && running && !now && !waits && !plan.files.is_empty() {
             return self.queue_reject(id, &plan);
         }
         let command = self.command_of(id);
@@ -101,7 +103,12 @@ impl Engine {
             Some(Wait::Recovery { session, intent }) => self.recovered(&session, *intent, files),
             Some(Wait::Job(id)) => self.job_restored(id, files),
             Some(
-                Wait::Hold(_) | Wait::Roots(_) | Wait::Stir(_) | Wait::Verdict(..) | Wait::Confirming(_),
+                Wait::Hold(_)
+                | Wait::Roots(_)
+                | Wait::Stir(_)
+                | Wait::Verdict(..)
+                | Wait::Confirming(_)
+                | Wait::Gate(_),
             )
             | None => {}
         }
@@ -134,6 +141,7 @@ impl Engine {
             }
             let items = command.items.clone();
             self.record(Log::Session(key.clone()), Event::Decided(command), Durability::Synced);
+            self.gates_decided(&session, &items);
             self.publish(&key, "decided");
             self.decided_beside(&session, &items);
         }

@@ -58,6 +58,10 @@ pub(super) enum ReplyTo {
     AutoAccept { hold: AskId },
     /// A question at a turn's end that was answered.
     Review { ask: AskId },
+    /// A request that may have to wait before the gate.
+    Gate { gate: AskId },
+    /// The cards of the question about what waits before the gate.
+    GateCards,
     /// The end of a turn: a comment to the person on a change that comes back again and again.
     Escalation { hold: AskId },
 }
@@ -135,6 +139,14 @@ impl Engine {
     /// Returns what the end has to wait for.
     pub(super) fn run_pending_rejects(&mut self, id: &SessionId, hold: AskId) -> BTreeSet<AskId> {
         self.pending_rejects(id, Some(hold))
+    }
+
+    /// Runs the rejects that waited for the turn's end now, unless they are being carried out.
+    pub(super) fn run_queued_rejects(&mut self, id: &SessionId) {
+        let running = |job: &Job| matches!(job.to, ReplyTo::PendingReject { .. }) && job.session == *id;
+        if !self.jobs.values().any(running) {
+            self.pending_rejects(id, None);
+        }
     }
 
     fn pending_rejects(&mut self, id: &SessionId, hold: Option<AskId>) -> BTreeSet<AskId> {
@@ -215,7 +227,7 @@ impl Engine {
     }
 
     /// Starts a job whose roots have just been looked at.
-    fn start_looked(&mut self, to: ReplyTo, session: SessionId, asked: Asked) -> AskId {
+    pub(super) fn start_looked(&mut self, to: ReplyTo, session: SessionId, asked: Asked) -> AskId {
         let id = self.minter.mint_ask();
         let job = Job { to, asked, session, awaiting: BTreeSet::new(), stage: Stage::Observing };
         self.jobs.insert(id, job);
@@ -335,6 +347,9 @@ impl Engine {
 
     pub(super) fn publish(&mut self, key: &SessionKey, reason: &'static str) {
         self.out.push(Action::Publish(Notice::ReviewChanged { session: key.clone(), reason }));
+        if matches!(reason, "decided" | "rebased") {
+            self.gates_moved(key);
+        }
     }
 
     /// Gives the answer, with what only the engine knows.
@@ -347,6 +362,7 @@ impl Engine {
             (Answer::Listing(listing), Ask::Status) => Answer::Status(self.status(&job.session, &listing)),
             (Answer::Listing(mut listing), _) => {
                 listing.policy = self.policy_of(&job.session);
+                listing.gate = self.gate_of(&job.session);
                 Answer::Listing(listing)
             }
             (other, _) => other,
@@ -382,6 +398,8 @@ impl Engine {
                 self.hold_served(hold, id, Sharpness::Hard);
             }
             ReplyTo::Review { ask } => self.review_decided(*ask, answer),
+            ReplyTo::Gate { gate } => self.gate_checked(*gate, &answer),
+            ReplyTo::GateCards => {}
             to @ (ReplyTo::Host(_) | ReplyTo::Slash(_)) => self.reply(to, &job.session, answer),
         }
     }
@@ -398,6 +416,8 @@ impl Engine {
             | ReplyTo::Summary { .. }
             | ReplyTo::Cards { .. }
             | ReplyTo::AutoAccept { .. }
+            | ReplyTo::Gate { .. }
+            | ReplyTo::GateCards
             | ReplyTo::Escalation { .. } => {}
         }
     }
@@ -421,6 +441,7 @@ impl Engine {
                 let hold = *hold;
                 self.cards_made(id, hold, cards);
             }
+            Some(ReplyTo::GateCards) => self.gate_cards(id, cards),
             _ => self.finish(id, Answer::Listing(cards.listing)),
         }
     }

@@ -272,6 +272,7 @@ impl Docket {
         if wanted.fetches.is_empty() {
             wanted.fetches.clone_from(&told.fetches);
         }
+        wanted.delegates |= told.delegates;
         if wanted.title.is_empty() {
             wanted.title.clone_from(&told.title);
         }

@@ -22,6 +22,8 @@ impl Engine {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let (key, recorded) = (session.key.clone(), matches!(session.recording, Recording::On(_)));
         let guest = session.principal.is_some();
+        self.gates_end(id, if why == "agent_exit" { why } else { "session_end" });
+        let Some(session) = self.sessions.get_mut(id) else { return };
         let turns = session.turns.end_all();
         let calls = session.calls.end_turn(crate::session::EndedTurn::All);
         if !recorded || session.adopted {
@@ -56,6 +58,7 @@ impl Engine {
         self.end_all_askings();
         let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
         for session in &sessions {
+            self.gates_end(session, "editor_closed");
             self.cancel_undecided(session, "editor_closed");
         }
         self.release_all(Leg::Agent);
@@ -76,6 +79,8 @@ impl Engine {
     pub(super) fn agent_exited(&mut self, code: i32, stderr_tail: &str) {
         let message = format!("the agent exited with code {code}");
         self.end_all_askings();
+        let known: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
+        known.iter().for_each(|session| self.gates_end(session, "agent_exit"));
         for (to, line) in self.salvage() {
             match (to, wire::head(&line)) {
                 (Leg::Editor, _) => self.send(Leg::Editor, line),

@@ -161,6 +161,11 @@ impl Holds {
         self.0.iter().find(|(_, hold)| mine(hold)).map(|(id, _)| *id)
     }
 
+    /// Says whether later frames of a session that go to `to` have to wait.
+    pub(super) fn stops(&self, to: Leg, session: &SessionId) -> bool {
+        self.0.values().any(|hold| hold.to == to && hold.session == *session && hold.what.stops_followers())
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

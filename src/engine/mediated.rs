@@ -149,7 +149,7 @@ fn bound(sharp: Sharpness) -> Bound {
 }
 
 /// Returns the one open call that names a path.
-fn claimant(session: &Session, root: &RootId, path: &RepoPath) -> Option<CallId> {
+pub(super) fn claimant(session: &Session, root: &RootId, path: &RepoPath) -> Option<CallId> {
     let mut open =
         session.calls.open().filter(|call| call.named.iter().any(|(of, named)| of == root && named == path));
     let only = open.next()?;

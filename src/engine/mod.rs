@@ -7,6 +7,7 @@
 //! 2. No allow after a cancel (`enforce/a_cancel_beats_an_allow_that_has_not_gone_out`).
 //! 3. The agent's own "always" is never answered (`enforce/the_agents_own_always_is_never_passed_on`).
 //! 4. Nothing is answered that is not understood (`enforce/options_that_are_not_understood_are_never_answered_for_the_person`).
+//! 5. What waits before the gate leaves it by a review, or answered: never by a clock, never forwarded after a cancel (`transcripts`, `gate/`).
 //!
 //! **Uses.** Every room above it; the world never.
 //!
@@ -23,6 +24,7 @@ mod desk;
 mod docket;
 mod ends;
 mod enforce;
+mod gate;
 mod hold;
 mod input;
 mod lineage;

@@ -150,6 +150,7 @@ impl Engine {
             session.turns.resume_after(last);
         }
         self.take_up_approvals(id);
+        self.take_up_gates(id);
         for intent in reverts {
             let ask = self.minter.mint_ask();
             let files = intent.files.clone();
@@ -221,7 +222,9 @@ impl Engine {
                 self.take_bases(&id, Sharpness::Soft);
             }
             if moved {
-                self.out.push(Action::Publish(Notice::ReviewChanged { session: key, reason: "observed" }));
+                let session = key.clone();
+                self.out.push(Action::Publish(Notice::ReviewChanged { session, reason: "observed" }));
+                self.gates_moved(&key);
             }
         }
         match self.waits.remove(&ask) {
@@ -229,7 +232,11 @@ impl Engine {
             Some(Wait::Job(job)) => self.job_served(job, ask, sharp),
             Some(Wait::Stir(root)) => self.stirs.looked(&root, self.now),
             Some(
-                other @ (Wait::Roots(_) | Wait::Recovery { .. } | Wait::Verdict(..) | Wait::Confirming(_)),
+                other @ (Wait::Roots(_)
+                | Wait::Recovery { .. }
+                | Wait::Verdict(..)
+                | Wait::Confirming(_)
+                | Wait::Gate(_)),
             ) => {
                 self.waits.insert(ask, other);
             }

@@ -3,7 +3,7 @@
 use crate::acp::Questions;
 use crate::acp::author::CommandSpec;
 use crate::base::SessionId;
-use crate::config::{Approvals, AtTurnEnd, Mode};
+use crate::config::{Approvals, AtTurnEnd, Holdable, Mode};
 use crate::engine::{Durability, Engine};
 use crate::ledger::{Event, ListingShape, Log, NameShape, PolicyShape, RootShape, StatusShape};
 use crate::review;
@@ -74,7 +74,7 @@ impl Engine {
                 .or(ledger.and_then(|l| l.mode()).map(Into::into)),
             policy: self.policy_of(id),
             gated,
-            gate: None,
+            gate: self.gate_of(id),
             queue: session
                 .map(|session| review::queue_counts(&self.ledger, &session.key, listing))
                 .unwrap_or_default(),
@@ -126,7 +126,7 @@ impl Engine {
         blind.then_some(mode)
     }
 
-    /// Returns the policy in force. Nothing is held before a write; changes are reviewed after the turn.
+    /// Returns the policy in force: what the mode asks for, and what of that the agent lets us enforce.
     pub(super) fn policy_of(&self, id: &SessionId) -> PolicyShape {
         let agent = self.agent_id();
         let mode = self.sessions.get(id).and_then(|session| session.mode.clone());
@@ -135,10 +135,23 @@ impl Engine {
             Mode::Normal => "pre_write",
             Mode::Auto => "post_turn",
         };
-        let effective = if configured == "none" { "none" } else { "post_turn" };
-        let judged =
-            ["session/request_permission", "fs/read_text_file", "fs/write_text_file", "terminal/create"];
-        let enforced_on = if self.enforces() { judged.map(str::to_owned).to_vec() } else { Vec::new() };
+        let holds = configured == "pre_write" && !self.setup.config.hold.is_empty();
+        let effective = match configured {
+            "none" => "none",
+            _ if holds && self.is_gated(id) => "pre_write",
+            _ => "post_turn",
+        };
+        let judged = [
+            ("session/request_permission", Some(Holdable::Permission)),
+            ("fs/read_text_file", None),
+            ("fs/write_text_file", Some(Holdable::Fs)),
+            ("terminal/create", Some(Holdable::Terminal)),
+        ];
+        let held = |message: Option<Holdable>| {
+            holds && message.is_some_and(|message| self.setup.config.hold.contains(&message))
+        };
+        let enforced = judged.into_iter().filter(|(_, message)| self.enforces() || held(*message));
+        let enforced_on = enforced.map(|(method, _)| method.to_owned()).collect();
         PolicyShape { mode, configured: configured.into(), effective: effective.into(), enforced_on }
     }
 

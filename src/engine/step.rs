@@ -58,6 +58,7 @@ pub struct Engine {
     pub(super) sessions: Registry,
     pub(super) pending: Pending<super::conversation::About>,
     pub(super) holds: Holds,
+    pub(super) gates: super::gate::Gates,
     pub(super) stirs: Stirs,
     pub(super) sights: BTreeMap<RootId, Seen>,
     pub(super) waits: BTreeMap<AskId, Wait>,
@@ -86,6 +87,8 @@ pub(super) enum Wait {
     Verdict(SessionId, crate::base::RequestKey),
     /// An allowed request, looked at once more before it goes on.
     Confirming(crate::base::RequestKey),
+    /// A request that may have to wait before the gate: it is found out where its paths lead.
+    Gate(AskId),
     /// The next look at a root for what happens beneath it.
     Stir(RootId),
     /// A revert that a dead process had begun.
@@ -107,6 +110,7 @@ impl Engine {
             sessions: Registry::default(),
             pending: Pending::new(&setup.seed),
             holds: Holds::default(),
+            gates: super::gate::Gates::default(),
             stirs: Stirs::default(),
             sights: BTreeMap::new(),
             waits: BTreeMap::new(),
@@ -188,6 +192,7 @@ impl Engine {
     /// Gives every parked frame up, oldest first, after a step that failed: the host goes on without the engine.
     pub fn salvage(&mut self) -> Vec<(Leg, Bytes)> {
         let mut frames = self.unjudged();
+        frames.extend(self.gates.give_up());
         for hold in self.holds.drain() {
             if self.enforces() && matches!(hold.what, super::hold::Held::Allow { .. }) {
                 frames.extend(super::enforce::withheld(&hold.line));

@@ -342,6 +342,9 @@ impl Engine {
             Some(turn) if !over => EndedTurn::One(turn.number),
             _ => EndedTurn::All,
         };
+        if over {
+            self.gates_end(id, "turn_end");
+        }
         let household = self.household(id);
         for member in &household {
             let calls = self.sessions.get_mut(member).map(|session| session.calls.end_turn(which));

@@ -177,15 +177,23 @@ impl Server {
     fn watch(&self, mut stream: &UnixStream) -> io::Result<()> {
         let (watcher, notices) = channel();
         self.inbox.put(Event::Watch(watcher));
-        for Notice::ReviewChanged { session, reason } in notices {
+        for notice in notices {
+            let (method, session, more) = match notice {
+                Notice::ReviewChanged { session, reason } => {
+                    ("review_changed", session, json!({ "reason": reason }))
+                }
+                Notice::Gate { session, held } => {
+                    let (tool, path) = held.as_ref().map(|held| (&held.tool, &held.path)).unzip();
+                    ("review_gate", session, json!({ "blocked": held.is_some(), "tool": tool, "path": path }))
+                }
+            };
             let id = self.state.sessions().into_iter().find(|known| known.key == session);
             let id = id.and_then(|known| known.header.ok()).map(|header| header.session);
-            let params = json!({ "session_id": id, "session": session, "reason": reason });
-            writeln!(
-                stream,
-                "{}",
-                json!({ "jsonrpc": "2.0", "method": "review_changed", "params": params })
-            )?;
+            let mut params = json!({ "session_id": id, "session": session });
+            if let (Some(params), Value::Object(more)) = (params.as_object_mut(), more) {
+                params.extend(more);
+            }
+            writeln!(stream, "{}", json!({ "jsonrpc": "2.0", "method": method, "params": params }))?;
         }
         Ok(())
     }

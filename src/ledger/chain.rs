@@ -88,6 +88,8 @@ impl Chain {
             | Event::Approval(_)
             | Event::PermissionSeen { .. }
             | Event::Noticed { .. }
+            | Event::GateBlocked { .. }
+            | Event::GateReleased { .. }
             | Event::SessionClosed { .. } => self.odd += 1,
         }
     }

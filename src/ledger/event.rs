@@ -8,8 +8,8 @@ use crate::base::{
     SessionKey, TreeId, TurnNo, WallNs, WindowId,
 };
 use crate::ledger::{
-    Approval, CallFacts, Claim, Closing, Command, Comment, Gap, Observation, RevertIntent, RevertOutcome,
-    Window,
+    Approval, CallFacts, Claim, Closing, Command, Comment, Gap, Observation, Redacted, RevertIntent,
+    RevertOutcome, Window,
 };
 use serde::{Deserialize, Serialize};
 
@@ -209,6 +209,29 @@ pub enum Event {
         path: Option<RepoPath>,
         /// For people.
         text: String,
+    },
+    /// A write of the agent waits: its file has changes that nobody reviewed, or its root cannot be trusted.
+    GateBlocked {
+        /// Names the wait.
+        gate: String,
+        /// The call.
+        call: Option<CallId>,
+        /// The turn.
+        turn: Option<TurnNo>,
+        /// What waits, for people.
+        tool: Redacted,
+        /// The file, for people.
+        path: Redacted,
+        /// What it waits for, for people.
+        because: Redacted,
+    },
+    /// It waits no longer.
+    GateReleased {
+        /// Which.
+        gate: String,
+        /// `reviewed`: it goes on. `outdated`: it was refused, what it was made from was put back. Else why it was answered:
+        /// `session_cancel`, `withdrawn`, `turn_end`, `session_end`, `editor_closed`, `agent_exit`, `restart`.
+        how: String,
     },
     /// The peer closed the session, or it is no longer connected.
     SessionClosed {

@@ -27,6 +27,7 @@ pub struct SessionLedger {
     notices: Vec<NoticeRow>,
     permissions: Vec<PermissionRow>,
     standing: Standing,
+    gates: BTreeSet<String>,
     closed: Option<String>,
     skips: Vec<PlacedSkip>,
     odd: u32,
@@ -192,6 +193,12 @@ impl SessionLedger {
                 let (topic, path, text) = (topic.clone(), path.clone(), text.clone());
                 self.notices.push(NoticeRow { at, topic, path, text });
             }
+            Event::GateBlocked { gate, .. } => {
+                self.gates.insert(gate.clone());
+            }
+            Event::GateReleased { gate, how: _ } => {
+                self.gates.remove(gate);
+            }
             Event::RootOpened(_)
             | Event::Observed(_)
             | Event::Gap(_)
@@ -323,6 +330,11 @@ impl SessionLedger {
     /// Returns what was asked and is not over, and what was given for good.
     pub fn standing(&self) -> &Standing {
         &self.standing
+    }
+
+    /// Returns the writes that were recorded to wait, and of which no end was.
+    pub fn gates(&self) -> impl Iterator<Item = &String> {
+        self.gates.iter()
     }
 
     /// Returns the permission requests that passed, as earlier versions wrote them.

@@ -36,6 +36,8 @@ pub struct Finding {
     pub verdict: Verdict,
     /// Per effect: where its path really leads, and what stands there.
     pub stands: Vec<String>,
+    /// Where the paths that it would change really lead, absolute.
+    pub reals: Vec<String>,
 }
 
 /// Says where the path of an effect leads, and what a file that it would change holds now.
@@ -58,13 +60,27 @@ fn stands(effect: &Effect, context: &Context<'_>) -> String {
     }
 }
 
+/// Returns where the paths of an effect lead that changes files.
+fn leads(effect: &Effect, context: &Context<'_>) -> Vec<String> {
+    let place = |path: &str| context.locate(&context.cwd, path).real;
+    let places = match effect {
+        Effect::Write { path, .. } | Effect::Delete { path } => vec![place(path)],
+        Effect::Move { from, to } => vec![place(from), place(to)],
+        Effect::Read { .. } | Effect::Exec { .. } | Effect::Fetch { .. } | Effect::Opaque { .. } => {
+            Vec::new()
+        }
+    };
+    places.into_iter().flatten().collect()
+}
+
 impl Case {
     /// Judges it by the pure layers, and notes on what ground.
     pub fn find(&self, ground: &dyn Ground) -> Finding {
         let context = self.context(ground);
         let verdict = judge(&self.subject, &self.policy, self.mode, &context);
         let stands = self.subject.effects().iter().map(|effect| stands(effect, &context)).collect();
-        Finding { verdict, stands }
+        let reals = self.subject.effects().iter().flat_map(|effect| leads(effect, &context)).collect();
+        Finding { verdict, stands, reals }
     }
 
     fn context<'g>(&self, ground: &'g dyn Ground) -> Context<'g> {

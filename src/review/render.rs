@@ -250,6 +250,9 @@ fn status_text(status: &StatusShape) -> String {
     if let Some(mode) = &status.mode {
         let _ = writeln!(text, "- mode: {mode}");
     }
+    if let Some(gate) = &status.gate {
+        let _ = writeln!(text, "- held: {} waits to write {} until that is reviewed", gate.tool, gate.path);
+    }
     if !status.gated && !status.warnings.iter().any(|warning| warning.starts_with("not gated")) {
         text.push_str("- not gated: this agent writes without asking; changes are reviewed after the turn\n");
     }

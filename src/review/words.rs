@@ -45,6 +45,18 @@ pub fn question(cards: &[Card]) -> String {
     format!("Keep {changes} {noun} in {place}? Allow keeps, reject puts back what was there")
 }
 
+/// Says that a write waits for a review, and how it goes on.
+pub fn waits((tool, path): (&str, &str), because: &str, command: &str) -> String {
+    let terminal = "`hunkgate hunks`, `hunkgate accept` and `hunkgate reject` in a terminal";
+    let here = match command {
+        "" => String::new(),
+        command => format!("`/{command} accept` and `/{command} reject`, or "),
+    };
+    format!(
+        "**hunkgate**: {tool} waits to write {path}: {because}. It goes on when that is reviewed: {here}{terminal}."
+    )
+}
+
 /// Returns what was put back.
 pub fn reverted(done: &[ItemShape]) -> BTreeSet<&HunkId> {
     done.iter().filter(|item| is_reverted(item)).map(|item| &item.id).collect()

@@ -231,9 +231,11 @@ impl Line<'_> {
         loop {
             for line in self.port.log(&self.row.key, &mut reader.cursor)? {
                 let reason = line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event));
-                let Some(reason) = reason else { continue };
+                let gate = line.record.as_ref().ok().and_then(|record| moves_the_gate(&record.event));
+                let event = reason.map(|reason| json!({ "event": "review_changed", "reason": reason }));
+                let Some(mut event) = event.or(gate) else { continue };
                 let text = if self.json {
-                    let event = json!({ "event": "review_changed", "session_id": self.row.session_id, "reason": reason });
+                    event["session_id"] = json!(self.row.session_id);
                     format!("{event}\n")
                 } else {
                     reader.text.line(&terminal.out_style, &line)
@@ -255,6 +257,20 @@ pub(super) fn moves_the_queue(event: &Event) -> Option<&'static str> {
         Event::Commented(_) | Event::CommentResolved { .. } => Some("commented"),
         Event::Rebased { .. } | Event::BaseTaken { .. } => Some("rebased"),
         Event::TurnEnded { .. } => Some("turn_ended"),
+        _ => None,
+    }
+}
+
+/// Returns what is told when a write begins to wait, or waits no longer.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no gate")]
+fn moves_the_gate(event: &Event) -> Option<Value> {
+    match event {
+        Event::GateBlocked { gate, tool, path, .. } => {
+            Some(json!({ "event": "review_gate", "gate": gate, "blocked": true, "tool": tool, "path": path }))
+        }
+        Event::GateReleased { gate, how } => {
+            Some(json!({ "event": "review_gate", "gate": gate, "blocked": false, "how": how }))
+        }
         _ => None,
     }
 }

@@ -8,9 +8,9 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// What of a record stands in the short form. Ids, times and contents are the transcript's and the laws' concern.
-const TOLD: [&str; 15] = [
+const TOLD: [&str; 16] = [
     "why", "turn", "stop", "call", "title", "lo", "hi", "path", "state", "verb", "outcome", "complete",
-    "topic", "reason", "source",
+    "topic", "reason", "source", "how",
 ];
 
 /// Writes down what a play has left.

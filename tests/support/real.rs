@@ -42,11 +42,18 @@ pub(crate) fn hold(transcript: &Transcript) -> Result<(), String> {
     if !quiet.success() {
         return Err("git init failed".to_owned());
     }
-    let first = |statement: &&Statement| matches!(statement.what, What::Tree(_));
+    let first = |statement: &&Statement| matches!(statement.what, What::Tree(_) | What::Config(_));
     let before: Vec<&Statement> = transcript.statements.iter().take_while(first).collect();
+    let mut config = String::new();
     for statement in &before {
-        tree(&root, statement)?;
+        if let What::Config(line) = &statement.what {
+            config.push_str(line);
+            config.push('\n');
+        } else {
+            tree(&root, statement)?;
+        }
     }
+    fs::write(dir.path().join("config.toml"), config).map_err(told)?;
     let mut stage = Stage::set(dir, root)?;
     let client = transcript.tag("client").unwrap_or("editor");
     for (leg, line) in opening(transcript, client)? {
@@ -91,7 +98,9 @@ impl Stage {
             return Err("mkfifo failed".to_owned());
         }
         let mut proxy = command(dir.path())
-            .args(["run", "--", "sh", "-c", AGENT])
+            .args(["run", "--config"])
+            .arg(dir.path().join("config.toml"))
+            .args(["--", "sh", "-c", AGENT])
             .args([&out, &input])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

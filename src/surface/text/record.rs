@@ -91,6 +91,8 @@ fn event_line(event: &Event) -> String {
         | Event::NoteReturned { .. }
         | Event::PermissionSeen { .. }
         | Event::Noticed { .. }
+        | Event::GateBlocked { .. }
+        | Event::GateReleased { .. }
         | Event::SessionClosed { .. } => session_line(event),
     })
 }
@@ -159,6 +161,10 @@ fn session_line(event: &Event) -> String {
             let path = path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
             format!("{topic}{path}: {text}")
         }
+        Event::GateBlocked { gate, tool, path, because, .. } => {
+            format!("{gate}: {tool} waits to write {path}: {because}")
+        }
+        Event::GateReleased { gate, how } => format!("{gate}: waits no longer ({how})"),
         Event::SessionClosed { why } => format!("session closed: {why}"),
         _ => String::new(),
     }
