@@ -169,6 +169,26 @@ pub struct RuleText {
     pub not_matches: Vec<String>,
 }
 
+impl RuleText {
+    /// Starts a rule that denies every command, in every mode.
+    pub fn new(file: &str, line: usize, id: String) -> Self {
+        Self {
+            file: file.to_owned(),
+            line,
+            id,
+            decision: Decision::Deny,
+            tool: "shell".to_owned(),
+            by: RuleBy::Tool,
+            modes: BTreeSet::new(),
+            reason: None,
+            redirects: false,
+            env: BTreeSet::new(),
+            matches: Vec::new(),
+            not_matches: Vec::new(),
+        }
+    }
+}
+
 /// How a rule says which uses of a tool it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleBy {

@@ -1,8 +1,8 @@
 //! One file's text → what it says, with the line of each word.
 
 use super::{
-    Approvals, AtTurnEnd, ConfigError, DECISIONS, Decision, Defer, Holdable, KEYS, LATER_SECTIONS, MODES,
-    ModeSetting, OnRecordFailure, POLICY_SECTIONS, RuleBy, RuleText, Setting, Value, Written,
+    Approvals, AtTurnEnd, ConfigError, DECISIONS, Defer, Holdable, KEYS, LATER_SECTIONS, MODES, ModeSetting,
+    OnRecordFailure, POLICY_SECTIONS, RuleBy, RuleText, Setting, Value, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
@@ -83,20 +83,10 @@ impl Reader<'_> {
             let wrong = || self.wrong(at, word.get_ref(), "a list of strings such as \"Bash(git status:*)\"");
             for tool in tools.get_ref().as_array().ok_or_else(wrong)? {
                 let text = tool.get_ref().as_str().ok_or_else(wrong)?;
-                written.rules.push(RuleText {
-                    file: self.file.to_owned(),
-                    line: self.line(tool.span().start),
-                    id: format!("{} {text}", word.get_ref()),
-                    decision: *decision,
-                    tool: text.to_owned(),
-                    by: RuleBy::Tool,
-                    modes: BTreeSet::new(),
-                    reason: None,
-                    redirects: false,
-                    env: BTreeSet::new(),
-                    matches: Vec::new(),
-                    not_matches: Vec::new(),
-                });
+                let (line, id) = (self.line(tool.span().start), format!("{} {text}", word.get_ref()));
+                let mut rule = RuleText::new(self.file, line, id);
+                (rule.decision, rule.tool) = (*decision, text.to_owned());
+                written.rules.push(rule);
             }
         }
         Ok(())
@@ -117,20 +107,7 @@ impl Reader<'_> {
 
     fn rule(self, fields: &DeTable<'_>, number: usize, at: usize) -> Result<RuleText, ConfigError> {
         let mut decision = None;
-        let mut rule = RuleText {
-            file: self.file.to_owned(),
-            line: self.line(at),
-            id: format!("rule {number}"),
-            decision: Decision::Deny,
-            tool: "shell".to_owned(),
-            by: RuleBy::Tool,
-            modes: BTreeSet::new(),
-            reason: None,
-            redirects: false,
-            env: BTreeSet::new(),
-            matches: Vec::new(),
-            not_matches: Vec::new(),
-        };
+        let mut rule = RuleText::new(self.file, self.line(at), format!("rule {number}"));
         for (name, value) in fields {
             let (at, value, text) = (name.span().start, value.get_ref(), name.get_ref().as_ref());
             let string = || self.string(text, at, value).map(str::to_owned);

@@ -2,7 +2,7 @@
 //!
 //! A repository's configuration can make them run programs; they are taken for reading only because writes to `.git` are a floor.
 
-use super::table::Reads;
+use super::table::{Reads, long};
 
 struct Sub {
     name: &'static str,
@@ -287,7 +287,11 @@ impl Sub {
                 operands.push(word.clone());
             } else if self.numeric && word[1..].bytes().all(|byte| byte.is_ascii_digit()) {
             } else {
-                let taken = if word.starts_with("--") { self.long(word) } else { self.short(word) };
+                let taken = if word.starts_with("--") {
+                    long(word, self.long, self.long_values)
+                } else {
+                    self.short(word)
+                };
                 if taken.ok_or_else(|| format!("{word} is not known to be harmless"))? {
                     let value = words.get(at).ok_or_else(|| format!("{word} wants a value"))?;
                     operands.extend((word == "-L").then(|| value.clone()));
@@ -298,14 +302,6 @@ impl Sub {
             }
         }
         Ok(operands)
-    }
-
-    fn long(&self, word: &str) -> Option<bool> {
-        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        if self.long_values.contains(&name) {
-            return Some(value.is_none());
-        }
-        self.long.contains(&name).then_some(false)
     }
 
     fn short(&self, word: &str) -> Option<bool> {

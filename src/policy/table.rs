@@ -399,6 +399,15 @@ fn plain(texts: &[Text]) -> Result<Vec<String>, String> {
     texts.iter().map(one).collect()
 }
 
+/// Says whether a long option is known, and whether its value is the next word.
+pub(super) fn long(word: &str, flags: &[&str], with_values: &[&str]) -> Option<bool> {
+    let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+    if with_values.contains(&name) {
+        return Some(value.is_none());
+    }
+    flags.contains(&name).then_some(false)
+}
+
 impl Spec {
     fn reads(&self, texts: &[Text]) -> Result<Reads, String> {
         let (mut operands, mut given, mut at, mut options) = (Vec::new(), false, 0, true);
@@ -413,7 +422,11 @@ impl Spec {
                 options = false;
             } else if self.numeric && word[1..].bytes().all(|byte| byte.is_ascii_digit()) {
             } else {
-                let taken = if word.starts_with("--") { self.long(word) } else { self.short(word) };
+                let taken = if word.starts_with("--") {
+                    long(word, self.long, self.long_values)
+                } else {
+                    self.short(word)
+                };
                 let takes_next = taken.ok_or_else(|| format!("{word} is not known to be harmless"))?;
                 given |= matches!(word.get(..2), Some("-e"))
                     || word.starts_with("--regexp")
@@ -429,15 +442,6 @@ impl Spec {
             }
         }
         self.operands(&operands, given)
-    }
-
-    /// Says whether a long option is known, and whether its value is the next word.
-    fn long(&self, word: &str) -> Option<bool> {
-        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        if self.long_values.contains(&name) {
-            return Some(value.is_none());
-        }
-        self.long.contains(&name).then_some(false)
     }
 
     /// Says whether a cluster of short options is known, and whether a value is the next word.

@@ -91,17 +91,18 @@ fn c10_rejecting_some_hunks_leaves_the_others_in_every_order() {
     }
 }
 
+/// A command deletes a file of two lines, which is seen, and writes it again.
+fn deleted_and_written_again(after: &str) -> Chronicle {
+    let mut told = Chronicle::new(&[("f", "a\nb\n")]);
+    told.prompt("s").wait(50).call("s", "c1", ToolKind::Execute);
+    told.wait(20).remove("f").wait(5).look(Why::Activity);
+    told.wait(20).write("f", after).wait(10).done("s", "c1").end("s");
+    told
+}
+
 #[test]
 fn c14_deleted_and_written_again_is_one_change_against_the_base() {
-    let mut told = Chronicle::new(&[("f", "a\nb\n")]);
-    told.prompt("s")
-        .wait(50)
-        .call("s", "c1", ToolKind::Execute)
-        .wait(20)
-        .remove("f")
-        .wait(5)
-        .look(Why::Activity);
-    told.wait(20).write("f", "a\nB\n").wait(10).done("s", "c1").end("s");
+    let mut told = deleted_and_written_again("a\nB\n");
     assert_eq!(told.shown("s"), ["f text 2-3>2-3 sole [c1]"]);
     let hunks = told.listing("s").hunks;
     told.reject("s", "r1", &hunks);
@@ -110,15 +111,7 @@ fn c14_deleted_and_written_again_is_one_change_against_the_base() {
 
 #[test]
 fn c15_deleted_and_written_again_with_the_same_bytes_is_nothing() {
-    let mut told = Chronicle::new(&[("f", "a\nb\n")]);
-    told.prompt("s")
-        .wait(50)
-        .call("s", "c1", ToolKind::Execute)
-        .wait(20)
-        .remove("f")
-        .wait(5)
-        .look(Why::Activity);
-    told.wait(20).write("f", "a\nb\n").wait(10).done("s", "c1").end("s");
+    let mut told = deleted_and_written_again("a\nb\n");
     assert!(told.shown("s").is_empty());
     let superseded: Vec<_> =
         told.listing("s").superseded.iter().map(|row| row.tool_call_id.to_string()).collect();
