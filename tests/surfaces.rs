@@ -153,6 +153,7 @@ fn exit_codes_are_the_documented_ones() {
         (problem(ProblemKind::Internal), 5),
         (Answer::Note(None), 0),
         (Answer::Listing(serde_json::from_value(rich_listing()).unwrap()), 4),
+        (corpus().into_iter().find(|(name, _)| *name == "status").unwrap().1, 4),
     ];
     for (answer, code) in cases {
         assert_eq!(told(&request(What::Plain(Ask::Undo), false), answer.clone()).2, code, "{answer:?}");

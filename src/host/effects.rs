@@ -426,7 +426,9 @@ impl Reckoner {
     }
 
     fn work(&mut self, queue: &mut VecDeque<Reckoning>) {
-        let Some(Reckoning { ask, session, what, mut ledger, blobs }) = queue.pop_front() else { return };
+        // Whoever decides waits for no listing: a person pressed a key.
+        let next = queue.iter().position(|reckoning| reckoning.what.decides()).unwrap_or_default();
+        let Some(Reckoning { ask, session, what, mut ledger, blobs }) = queue.remove(next) else { return };
         self.introduce(&mut ledger);
         let cache = &mut self.cache;
         let computed =

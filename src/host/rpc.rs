@@ -3,8 +3,8 @@
 use crate::base::{Digest, SessionKey};
 use crate::ledger::{Actor, Channel, ReviewState, Who};
 use crate::review::{Answer, Ask, Asked, Decide, DecideVerb, Problem, ProblemKind, Selector};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// One request.
@@ -209,19 +209,20 @@ fn placed(root: Option<&str>, path: &str) -> String {
     }
 }
 
-/// Writes an answer.
-pub(crate) fn result(id: &Value, result: &Value) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+/// Writes an answer, straight into its text: a listing is megabytes.
+pub(crate) fn result(id: &Value, result: &impl Serialize) -> serde_json::Result<String> {
+    let result = serde_json::to_string(result)?;
+    Ok(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
 }
 
 /// Writes an error.
-pub(crate) fn error(id: &Value, problem: &Problem) -> Value {
+pub(crate) fn error(id: &Value, problem: &Problem) -> String {
     let error = json!({
         "code": problem.kind.rpc_code(),
         "message": problem.message,
         "data": { "kind": problem.kind, "hint": problem.hint },
     });
-    json!({ "jsonrpc": "2.0", "id": id, "error": error })
+    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()
 }
 
 #[cfg(test)]

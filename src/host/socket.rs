@@ -7,6 +7,7 @@ use crate::host::event::{Event, Inbox};
 use crate::host::rpc::{self, Asking, Call};
 use crate::review::{Answer, Asked, Problem, ProblemKind};
 use crate::store::StateDir;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -76,17 +77,27 @@ pub(crate) fn ask(path: &Path, asked: &Asked) -> io::Result<Answer> {
     stream.set_read_timeout(Some(PATIENCE + Duration::from_secs(10)))?;
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "ask", "params": asked });
     stream.write_all(format!("{request}\n").as_bytes())?;
-    let mut line = String::new();
-    BufReader::new(stream).read_line(&mut line)?;
-    let response: Value = serde_json::from_str(&line)?;
-    match response.get("result") {
-        Some(result) => Ok(serde_json::from_value(result.clone())?),
-        None => {
-            let message = response.pointer("/error/message").and_then(Value::as_str);
-            let message = message.unwrap_or("the proxy gave no answer");
-            Ok(Answer::Problem(Problem::new(ProblemKind::Internal, message)))
-        }
-    }
+    let mut line = Vec::new();
+    BufReader::new(stream).read_until(b'\n', &mut line)?;
+    // Read in one go: a listing is megabytes, and a person waits for it.
+    let response: Response = serde_json::from_slice(&line)?;
+    Ok(response.result.unwrap_or_else(|| {
+        let message = response.error.map(|error| error.message);
+        let message = message.unwrap_or_else(|| "the proxy gave no answer".to_owned());
+        Answer::Problem(Problem::new(ProblemKind::Internal, message))
+    }))
+}
+
+/// What comes back to an ask.
+#[derive(Deserialize)]
+struct Response {
+    result: Option<Answer>,
+    error: Option<Refused>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    message: String,
 }
 
 /// One connection.
@@ -122,24 +133,24 @@ impl Server {
 
     fn answer(&self, line: &[u8], may_decide: bool, mut stream: &UnixStream) -> io::Result<()> {
         let (id, call) = rpc::read(line);
-        let outcome = match call {
+        let mut response = match call {
             Ok(Call::Watch) => {
-                writeln!(stream, "{}", rpc::result(&id, &json!({})))?;
+                writeln!(stream, "{}", rpc::result(&id, &json!({}))?)?;
                 return self.watch(stream);
             }
             Ok(Call::Ask(mut asked)) => {
                 asked.may_decide = may_decide;
-                Ok(serde_json::to_value(self.put(*asked))?)
+                rpc::result(&id, &self.put(*asked))?
             }
-            Ok(Call::Review(asking)) => self.review(&asking, may_decide),
-            Err(problem) => Err(problem),
-        };
-        let response = match outcome {
-            Ok(result) => rpc::result(&id, &result),
+            Ok(Call::Review(asking)) => match self.review(&asking, may_decide) {
+                Ok(result) => rpc::result(&id, &result)?,
+                Err(problem) => rpc::error(&id, &problem),
+            },
             Err(problem) => rpc::error(&id, &problem),
         };
+        response.push('\n');
         // In one piece: formatted into the socket it would be a system call for each token.
-        stream.write_all(format!("{response}\n").as_bytes())
+        stream.write_all(response.as_bytes())
     }
 
     fn review(&self, asking: &Asking, may_decide: bool) -> Result<Value, Problem> {

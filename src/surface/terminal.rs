@@ -6,8 +6,10 @@ use super::base64;
 use super::cli::{By, Request, What};
 use super::port::{Cursor, LogLine, Port};
 use super::text::{self, LogText, Style};
-use crate::ledger::{Event, HunkShape, ListingShape, SessionRowShape, SessionsShape};
-use crate::review::{Answer, Ask, Problem, ProblemKind, Selector};
+use crate::ledger::{
+    DegradedShape, Event, HunkShape, ItemShape, ListingShape, SessionRowShape, SessionsShape,
+};
+use crate::review::{Answer, Ask, PatchText, Problem, ProblemKind, Selector};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -288,36 +290,30 @@ fn raw(line: &LogLine) -> String {
 impl Terminal<'_> {
     /// Shows an answer and returns its exit code.
     pub(super) fn show(&mut self, row: &SessionRowShape, answer: &Answer, json: bool) -> io::Result<u8> {
-        match answer {
-            Answer::Problem(problem) => return Ok(self.complain(problem, json)),
-            Answer::Diff(patch) if !json && self.out_style.is_for_a_terminal() => {
-                let bytes =
-                    if patch.base64 { base64::decode(&patch.text).unwrap_or_default() } else { Vec::new() };
-                let text =
-                    if patch.base64 { String::from_utf8_lossy(&bytes) } else { patch.text.as_str().into() };
-                self.out.write_all(text::patch(&self.out_style, &text).as_bytes())?;
-            }
-            Answer::Diff(patch) if !json && patch.base64 => {
-                self.out.write_all(&base64::decode(&patch.text).unwrap_or_default())?;
-            }
-            Answer::Diff(patch) if !json => self.out.write_all(patch.text.as_bytes())?,
-            Answer::Diff(_)
-            | Answer::Status(_)
-            | Answer::Listing(_)
-            | Answer::Shown(_)
-            | Answer::Decided(_)
-            | Answer::Commented(_)
-            | Answer::Resolved(_)
-            | Answer::Rebased(_)
-            | Answer::Note(_)
-            | Answer::Blame(_)
-            | Answer::Docket(_) => {
-                let text = text::answer(&self.out_style, answer);
-                self.print(json, &as_json(row, answer), &text)?;
-            }
+        if let Answer::Problem(problem) = answer {
+            return Ok(self.complain(problem, json));
+        }
+        if let Answer::Diff(patch) = answer
+            && !json
+        {
+            self.show_patch(patch)?;
+        } else {
+            let text = text::answer(&self.out_style, answer);
+            self.print(json, &as_json(row, answer), &text)?;
         }
         self.out.flush()?;
         Ok(exit_code(answer))
+    }
+
+    /// Writes a patch: its exact bytes into a pipe, coloured and harmless on a terminal.
+    fn show_patch(&mut self, patch: &PatchText) -> io::Result<()> {
+        let decoded = patch.base64.then(|| base64::decode(&patch.text).unwrap_or_default());
+        let bytes = decoded.as_deref().unwrap_or(patch.text.as_bytes());
+        if self.out_style.is_for_a_terminal() {
+            let text = String::from_utf8_lossy(bytes);
+            return self.out.write_all(text::patch(&self.out_style, &text).as_bytes());
+        }
+        self.out.write_all(bytes)
     }
 
     pub(super) fn print(&mut self, json: bool, value: &impl serde::Serialize, text: &str) -> io::Result<()> {
@@ -362,24 +358,18 @@ fn as_json(row: &SessionRowShape, answer: &Answer) -> Value {
 }
 
 /// Returns the exit code of a command that ends with an answer.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most answers are simply given")]
 fn exit_code(answer: &Answer) -> u8 {
+    let refused = |items: &[ItemShape]| items.iter().any(|item| item.outcome == "refused");
+    let degraded = |roots: &[DegradedShape]| roots.iter().any(|root| root.degraded.is_some());
     match answer {
         Answer::Problem(problem) => problem.kind.exit_code(),
-        Answer::Decided(decided) if decided.items.iter().any(|item| item.outcome == "refused") => 3,
+        Answer::Decided(decided) if refused(&decided.items) => 3,
         Answer::Decided(decided) if decided.items.is_empty() => 1,
-        Answer::Rebased(roots) if roots.iter().any(|root| root.degraded.is_some()) => 4,
-        Answer::Listing(listing) if listing.degraded.iter().any(|root| root.degraded.is_some()) => 4,
-        Answer::Decided(_)
-        | Answer::Rebased(_)
-        | Answer::Status(_)
-        | Answer::Listing(_)
-        | Answer::Shown(_)
-        | Answer::Commented(_)
-        | Answer::Resolved(_)
-        | Answer::Note(_)
-        | Answer::Diff(_)
-        | Answer::Blame(_)
-        | Answer::Docket(_) => 0,
+        Answer::Rebased(roots) if degraded(roots) => 4,
+        Answer::Listing(listing) if degraded(&listing.degraded) => 4,
+        Answer::Status(status) if status.roots.iter().any(|root| root.degraded.is_some()) => 4,
+        _ => 0,
     }
 }
 

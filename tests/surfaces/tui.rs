@@ -158,6 +158,20 @@ fn after_a_decision_the_next_undecided_one_is_in_view_and_the_progress_counts() 
 }
 
 #[test]
+fn a_listing_that_may_not_know_of_a_decision_is_asked_for_again() {
+    let mut desk = Desk::with((80, 24), three());
+    desk.model.update(Msg::Moved);
+    desk.keys("x");
+    let cmds = desk.decided("reject", json!([item("1", "rejected", "done", None)]));
+    assert!(!cmds.iter().any(|cmd| matches!(cmd, Cmd::Ask(Tag::Queue, _))), "one is on its way");
+    let cmds = desk.list(three());
+    assert!(desk.screen().contains("✗ rejected -10 +10"), "{}", desk.screen());
+    assert!(cmds.iter().any(|cmd| matches!(cmd, Cmd::Ask(Tag::Queue, _))), "and looks again");
+    desk.list(json!([three()[1], three()[2]]));
+    assert!(desk.screen().contains("✗ rejected -10 +10") && desk.screen().contains(" 1/3"));
+}
+
+#[test]
 fn what_is_refused_is_said_and_stays_undecided() {
     let mut desk = Desk::with((80, 24), three());
     desk.keys("x");

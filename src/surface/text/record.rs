@@ -89,6 +89,8 @@ fn event_line(event: &Event) -> String {
         | Event::NoteSent { .. }
         | Event::NoteDelivered { .. }
         | Event::NoteReturned { .. }
+        | Event::PersonTold { .. }
+        | Event::Reapplied { .. }
         | Event::PermissionSeen { .. }
         | Event::Noticed { .. }
         | Event::GateBlocked { .. }
@@ -146,13 +148,23 @@ fn session_line(event: &Event) -> String {
         Event::TurnStarted { turn } => format!("turn {turn} started"),
         Event::TurnEnded { turn, stop } => format!("turn {turn} ended: {stop}"),
         Event::ModeChanged { mode } => format!("mode is {mode}"),
-        Event::NoteSent { note, commands, comments } => {
-            let carried =
-                format!("{}, {}", count(commands.len(), "decision"), count(comments.len(), "comment"));
-            format!("note {note} left with a prompt ({carried})")
+        Event::NoteSent { note, commands, comments, reapplied } => {
+            let mut carried = vec![count(commands.len(), "decision"), count(comments.len(), "comment")];
+            if !reapplied.is_empty() {
+                carried.push(format!("{} rejected before", count(reapplied.len(), "change")));
+            }
+            format!("note {note} left with a prompt ({})", carried.join(", "))
         }
         Event::NoteDelivered { note } => format!("note {note} was delivered"),
         Event::NoteReturned { note } => format!("note {note} is pending again"),
+        Event::PersonTold { hunks } => format!("the person was told of {}", count(hunks.len(), "change")),
+        Event::Reapplied { items } if items.is_empty() => "nothing that was rejected is back".to_owned(),
+        Event::Reapplied { items } => {
+            let mut paths: Vec<&str> = items.iter().map(|item| item.path.as_str()).collect();
+            paths.dedup();
+            let paths = brief(&paths.join(", "), 120);
+            format!("{} rejected before and back: {paths}", count(items.len(), "change"))
+        }
         Event::PermissionSeen { title, outcome, waited_ms, .. } => {
             let outcome = outcome.as_deref().unwrap_or("never answered");
             format!("permission \"{title}\": {outcome} after {waited_ms} ms")

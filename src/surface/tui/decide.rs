@@ -108,24 +108,14 @@ impl Model {
 
     /// Takes what became of a decision.
     pub(super) fn decided(&mut self, answer: Answer) -> Vec<Cmd> {
-        match answer {
-            Answer::Decided(decided) => self.settle(&decided),
-            Answer::Problem(problem) => {
-                self.deciding.clear();
-                self.complain(&problem);
-            }
-            Answer::Status(_)
-            | Answer::Listing(_)
-            | Answer::Shown(_)
-            | Answer::Commented(_)
-            | Answer::Resolved(_)
-            | Answer::Rebased(_)
-            | Answer::Note(_)
-            | Answer::Diff(_)
-            | Answer::Blame(_)
-            | Answer::Docket(_) => {}
+        if let Answer::Decided(decided) = &answer {
+            self.settle(decided);
+        } else if let Answer::Problem(problem) = &answer {
+            self.deciding.clear();
+            self.complain(problem);
         }
         self.rebuild();
+        self.asking.stale = self.asking.queue;
         let mut cmds = self.look_again();
         cmds.push(Cmd::Ask(Tag::Status, Ask::Status));
         cmds

@@ -81,6 +81,8 @@ pub(super) struct Folds {
 pub(super) struct Asking {
     pub(super) queue: bool,
     pub(super) again: bool,
+    /// Whether something was decided since the listing that is on its way was asked for: it may not know of it.
+    pub(super) stale: bool,
     /// Where to stand once the next listing came.
     pub(super) goto: Option<String>,
 }

@@ -72,10 +72,10 @@ pub fn run(sitting: &Sitting) -> io::Result<()> {
     let ended = Loop::start(sitting).and_then(Loop::turn);
     drop(screen);
     // A decision that is on its way is carried to its end.
-    match ended? {
-        Some(asker) => asker.join().map_err(|_| io::Error::other("the asking thread ended early")),
-        None => Ok(()),
+    for asker in ended? {
+        asker.join().map_err(|_| io::Error::other("the asking thread ended early"))?;
     }
+    Ok(())
 }
 
 /// The terminal while it is ours.
@@ -135,19 +135,41 @@ impl Drop for Fall {
     }
 }
 
+/// A thread that puts asks to the session, one after the other.
+struct Asker {
+    asks: Sender<(Tag, Ask)>,
+    thread: JoinHandle<()>,
+    /// Whether it panicked.
+    fell: Arc<AtomicBool>,
+}
+
+impl Asker {
+    fn start(name: &str, sitting: &Sitting, inbox: &Sender<Msg>) -> io::Result<Self> {
+        let (asks, asked) = channel();
+        let (own, inbox) = (sitting.clone(), inbox.clone());
+        let fell = Arc::new(AtomicBool::new(false));
+        let fall = Fall { inbox: inbox.clone(), fell: Arc::clone(&fell) };
+        let thread = spawn(name, move || {
+            let _fall = fall;
+            ask(&own, &asked, &inbox);
+        })?;
+        Ok(Self { asks, thread, fell })
+    }
+}
+
 struct Loop<'s> {
     sitting: &'s Sitting,
     model: Model,
     terminal: Terminal<CrosstermBackend<Stdout>>,
     messages: Receiver<Msg>,
-    asks: Sender<(Tag, Ask)>,
+    /// Puts what only reads.
+    asker: Asker,
+    /// Puts what decides: it waits for no listing.
+    decider: Asker,
     reads: Sender<Wanted>,
     keyboard: Arc<Keyboard>,
-    asker: JoinHandle<()>,
     /// Asks that decide something and are not answered yet.
     deciding: usize,
-    /// Whether the asker panicked.
-    fell: Arc<AtomicBool>,
 }
 
 impl<'s> Loop<'s> {
@@ -155,18 +177,12 @@ impl<'s> Loop<'s> {
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         let size = terminal.size()?;
         let (sender, messages) = channel();
-        let (asks, asked) = channel();
         let (reads, wanted) = channel();
         let keyboard = Arc::new(Keyboard::default());
         let (eyes, inbox) = (Arc::clone(&keyboard), sender.clone());
         spawn("keyboard", move || eyes.watch(&inbox))?;
-        let (own, inbox) = (sitting.clone(), sender.clone());
-        let fell = Arc::new(AtomicBool::new(false));
-        let fall = Fall { inbox: inbox.clone(), fell: Arc::clone(&fell) };
-        let asker = spawn("asker", move || {
-            let _fall = fall;
-            ask(&own, &asked, &inbox);
-        })?;
+        let asker = Asker::start("asker", sitting, &sender)?;
+        let decider = Asker::start("decider", sitting, &sender)?;
         let (own, inbox) = (sitting.clone(), sender.clone());
         spawn(READER, move || read(&own, &wanted, &inbox))?;
         let (own, inbox) = (sitting.clone(), sender.clone());
@@ -185,24 +201,28 @@ impl<'s> Loop<'s> {
         };
         let (model, cmds) = Model::new(setup);
         let mut this =
-            Self { sitting, model, terminal, messages, asks, reads, keyboard, asker, deciding: 0, fell };
+            Self { sitting, model, terminal, messages, asker, decider, reads, keyboard, deciding: 0 };
         this.carry_out(cmds)?;
         Ok(this)
     }
 
-    /// Turns until the person leaves; returns the thread that still carries a decision out.
-    fn turn(mut self) -> io::Result<Option<JoinHandle<()>>> {
+    /// Turns until the person leaves; returns the threads that are to be waited for: one that still carries a decision out,
+    /// and one that fell over.
+    fn turn(mut self) -> io::Result<Vec<JoinHandle<()>>> {
         loop {
             self.terminal.draw(|frame| view(&self.model, frame))?;
-            let Ok(first) = self.messages.recv() else { return Ok(None) };
+            let Ok(first) = self.messages.recv() else { return Ok(Vec::new()) };
             let mut next = Some(first);
             while let Some(msg) = next {
                 self.deciding -= usize::from(matches!(&msg, Msg::Answered(tag, _) if decides(*tag)));
                 let cmds = self.model.update(msg);
                 if self.carry_out(cmds)? {
                     self.keyboard.ended.store(true, Ordering::Relaxed);
-                    let join = self.deciding > 0 || self.fell.load(Ordering::Relaxed);
-                    return Ok(join.then_some(self.asker));
+                    let decides = self.deciding > 0;
+                    let awaited = [(self.decider, decides), (self.asker, false)].into_iter();
+                    let awaited =
+                        awaited.filter(|(asker, waits)| *waits || asker.fell.load(Ordering::Relaxed));
+                    return Ok(awaited.map(|(asker, _)| asker.thread).collect());
                 }
                 next = self.messages.try_recv().ok();
             }
@@ -215,7 +235,8 @@ impl<'s> Loop<'s> {
             match cmd {
                 Cmd::Ask(tag, ask) => {
                     self.deciding += usize::from(decides(tag));
-                    drop(self.asks.send((tag, ask)));
+                    let asker = if decides(tag) { &self.decider } else { &self.asker };
+                    drop(asker.asks.send((tag, ask)));
                 }
                 Cmd::Read(wanted) => drop(self.reads.send(*wanted)),
                 Cmd::Quit => return Ok(true),

@@ -62,19 +62,13 @@ impl Model {
 
     fn take_queue(&mut self, answer: Answer) -> Vec<Cmd> {
         self.asking.queue = false;
-        match answer {
-            Answer::Listing(listing) => self.take_listing(listing),
-            Answer::Problem(problem) => self.complain(&problem),
-            Answer::Status(_)
-            | Answer::Shown(_)
-            | Answer::Decided(_)
-            | Answer::Commented(_)
-            | Answer::Resolved(_)
-            | Answer::Rebased(_)
-            | Answer::Note(_)
-            | Answer::Diff(_)
-            | Answer::Blame(_)
-            | Answer::Docket(_) => {}
+        let stale = std::mem::take(&mut self.asking.stale);
+        if let Answer::Problem(problem) = &answer {
+            self.complain(problem);
+        } else if let Answer::Listing(listing) = answer
+            && !stale
+        {
+            self.take_listing(listing);
         }
         if std::mem::take(&mut self.asking.again) { self.look_again() } else { Vec::new() }
     }
