@@ -7,18 +7,17 @@
 //!                └──────────▶ withdrawn, undecided ────────▶ cards end ─▶ the held answer goes
 //! ```
 
-use crate::acp::asking::{self, Button, Field, FieldInput};
-use crate::acp::{Dialect, Fact, Questions, author, questions};
+use crate::acp::asking::{self, Button, Field};
+use crate::acp::{Dialect, Fact, Questions, author};
 use crate::base::{AskId, HunkId, Leg, SessionId};
 use crate::config::AtTurnEnd;
+use crate::engine::Engine;
+use crate::engine::card::{drawn, field, taken_back};
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::desk::ReplyTo;
 use crate::engine::hold::{EndStage, Held, TURN_END_MS};
-use crate::engine::{Durability, Engine};
-use crate::ledger::{Actor, Channel, Decision, Event, GateShape, ItemShape, Log, ReviewState, Who};
-use crate::review::{
-    self, Answer, Ask, Asked, Card, CardStyle, Cards, Chosen, Decide, FormInput, Selector, Switch,
-};
+use crate::ledger::{Actor, Channel, Decision, GateShape, ItemShape, ReviewState, Who};
+use crate::review::{self, Answer, Ask, Asked, Card, CardStyle, Cards, Chosen, Decide, Selector, Switch};
 use crate::router::InFlight;
 use crate::wire::IdToken;
 use std::collections::{BTreeSet, VecDeque};
@@ -86,91 +85,7 @@ pub(super) enum Undecided {
     Elsewhere,
 }
 
-/// What a turn's end does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Closing {
-    /// Nothing.
-    Silent,
-    /// It accepts what the turn left.
-    Accepts,
-    /// It says what there is to review.
-    Sums,
-    /// It asks.
-    Asks,
-}
-
 impl Engine {
-    /// Decides what the end of a turn does that stopped like this.
-    pub(super) fn closing(&self, id: &SessionId, stop: &str) -> Closing {
-        let review = &self.setup.config.review;
-        let finished = matches!(stop, "end_turn" | "max_tokens" | "max_turn_requests");
-        match review.at_turn_end {
-            AtTurnEnd::Off if review.auto_accept && finished => Closing::Accepts,
-            AtTurnEnd::Off => Closing::Silent,
-            AtTurnEnd::Summary => Closing::Sums,
-            AtTurnEnd::Ask if finished && self.may_ask(id) => Closing::Asks,
-            AtTurnEnd::Ask => Closing::Sums,
-        }
-    }
-
-    fn may_ask(&self, id: &SessionId) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
-        !self.ending
-            && session.answers.can_be_asked()
-            && session.turns.current().is_none()
-            && !matches!(self.questions(id), Questions::None(_))
-            && !self.stopped_asking(id)
-            && self.policy_of(id).configured != "none"
-    }
-
-    /// Says whether the configuration says that no person sits behind this client.
-    pub(super) fn is_headless(&self) -> bool {
-        let name = self.client.as_ref().map(|client| client.name.to_lowercase()).unwrap_or_default();
-        let headless = &self.setup.config.review.headless_clients;
-        headless.iter().any(|headless| headless.to_lowercase() == name)
-    }
-
-    /// Says how this client can be asked.
-    pub(super) fn questions(&self, id: &SessionId) -> Questions {
-        let review = &self.setup.config.review;
-        if self.is_headless() {
-            return Questions::None("the configuration says that no person sits behind this client");
-        }
-        let mut capabilities = self.capabilities;
-        capabilities.elicitation_form &=
-            self.sessions.get(id).is_none_or(|session| session.answers.can_fill_forms());
-        questions(self.client.as_ref(), capabilities, &review.asking_clients)
-    }
-
-    /// Says whether the person chose not to be asked in this session.
-    pub(super) fn stopped_asking(&self, id: &SessionId) -> bool {
-        let Some(session) = self.sessions.get(id) else { return false };
-        let notices = self.ledger.session(&session.key).map(|ledger| ledger.notices()).unwrap_or_default();
-        let last = notices.iter().rev().find(|notice| notice.topic.starts_with("asking_"));
-        last.is_some_and(|notice| notice.topic == "asking_stopped")
-    }
-
-    /// The person wants to be asked at a turn's end of this session, or no longer.
-    pub(super) fn ask_from_now_on(&mut self, id: &SessionId, switch: Switch) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        if switch == Switch::On {
-            session.answers.forget();
-        }
-        let (key, recorded) = (session.key.clone(), Self::is_recorded(session));
-        if !recorded {
-            return;
-        }
-        let (topic, text) = match switch {
-            Switch::On => ("asking_resumed", "the editor asks at the end of a turn again"),
-            Switch::Off => (
-                "asking_stopped",
-                "the editor asks no more at the end of a turn of this session: you chose so",
-            ),
-        };
-        let event = Event::Noticed { topic: topic.into(), path: None, text: text.into() };
-        self.record(Log::Session(key), event, Durability::Synced);
-    }
-
     pub(super) fn card_style(&self) -> CardStyle {
         if self.dialect == Dialect::V2 { CardStyle::Patches } else { CardStyle::Texts }
     }
@@ -178,7 +93,7 @@ impl Engine {
     /// The cards were made: the question begins, or where nothing new is owed, the turn ends with what a summary says.
     pub(super) fn cards_made(&mut self, job: AskId, hold: AskId, cards: Cards) {
         let Some(id) = self.jobs.get(&job).map(|known| known.session.clone()) else { return };
-        let told = self.sessions.get(&id).map(|session| session.told.clone()).unwrap_or_default();
+        let told = self.person_knows(&id);
         let mut pieces = cards.cards.iter().flat_map(|card| &card.pieces);
         let fresh = pieces.any(|piece| !told.contains(&piece.id));
         let goes_on = self.sessions.get(&id).is_none_or(|session| session.turns.current().is_some())
@@ -192,7 +107,7 @@ impl Engine {
         }
         self.jobs.remove(&job);
         self.differing(&id, &cards.listing);
-        self.escalate(&id, hold, &cards.listing);
+        self.watch_rejected(&id, hold, &cards.listing);
         self.begin_asking(&id, hold, cards);
         self.hold_served(hold, job, Sharpness::Hard);
         self.let_behind_go(hold);
@@ -216,9 +131,7 @@ impl Engine {
         if let Some(text) = review::preface(&cards, &self.command_of_session(id)) {
             self.say_in_chat(id, &text);
         }
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.told.extend(review::worth_telling(&cards.listing).map(|hunk| hunk.id.clone()));
-        }
+        self.person_told(id, &cards.listing);
         self.open_asking(ask, id, Behind::End(hold), cards.cards);
     }
 
@@ -589,71 +502,5 @@ impl Engine {
 
     fn askings_where(&self, is: impl Fn(&Asking) -> bool) -> Vec<AskId> {
         self.askings.iter().filter(|(_, asking)| is(asking)).map(|(ask, _)| *ask).collect()
-    }
-}
-
-/// A card as a frame shows it.
-fn drawn(call: &str, card: &Card) -> asking::Card {
-    asking::Card {
-        call: call.to_owned(),
-        title: format!("{}: {}", card.path, card.size),
-        path: card.absolute.clone(),
-        line: card.line,
-        shows: card.looks.iter().map(|look| shown(card, look)).collect(),
-    }
-}
-
-fn shown(card: &Card, look: &review::Look) -> asking::Shown {
-    let (old, new, patch) = match look {
-        review::Look::Words(text) => return asking::Shown::Text(text.clone()),
-        review::Look::Texts { old, new } => (old.clone(), new.clone().unwrap_or_default(), None),
-        review::Look::Patch { forth, .. } => (None, String::new(), forth.clone()),
-    };
-    let change = match &card.change {
-        review::FileChange::Created => asking::Change::Add,
-        review::FileChange::Deleted => asking::Change::Delete,
-        review::FileChange::Changed => asking::Change::Modify,
-        review::FileChange::Renamed(from) => asking::Change::Move(from.clone()),
-    };
-    asking::Shown::Diff { old, new, change, patch }
-}
-
-/// What a card shows after a revert: the same, backwards.
-fn taken_back(card: &Card, reverted: &BTreeSet<&HunkId>, command: &str) -> Vec<asking::Shown> {
-    let mine = card.pieces.iter().find(|piece| reverted.contains(&piece.id));
-    let Some(first) = mine else { return Vec::new() };
-    let whole = card.pieces.iter().all(|piece| reverted.contains(&piece.id));
-    let back = |look: review::Look| {
-        let (old, new, patch) = match look {
-            review::Look::Words(text) => return asking::Shown::Text(text),
-            review::Look::Texts { old, new } => (new, old.unwrap_or_default(), None),
-            review::Look::Patch { back, .. } => (None, String::new(), back),
-        };
-        let change = match &card.change {
-            review::FileChange::Created if whole => asking::Change::Delete,
-            review::FileChange::Deleted => asking::Change::Add,
-            review::FileChange::Created | review::FileChange::Changed | review::FileChange::Renamed(_) => {
-                asking::Change::Modify
-            }
-        };
-        asking::Shown::Diff { old, new, change, patch }
-    };
-    let mut shows: Vec<asking::Shown> = card.looks_of(reverted).into_iter().map(back).collect();
-    if let Some(text) = review::how_to_see(&first.id, command) {
-        shows.push(asking::Shown::Text(text));
-    }
-    shows
-}
-
-fn field(field: review::FormField) -> Field {
-    Field {
-        key: field.key,
-        title: field.title,
-        description: field.description,
-        input: match field.input {
-            FormInput::Choice(choices) => FieldInput::Choice(choices),
-            FormInput::Text => FieldInput::Text,
-            FormInput::Flag => FieldInput::Flag,
-        },
     }
 }

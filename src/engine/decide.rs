@@ -136,9 +136,6 @@ impl Engine {
         self.withdraw(&key, &plan);
         let (decided, shape) = plan.settle(outcomes, actor, command);
         if let Some(command) = decided {
-            if let Some(known) = self.sessions.get_mut(&session) {
-                known.told.retain(|told| command.items.iter().all(|item| item.hunk != *told));
-            }
             let items = command.items.clone();
             self.record(Log::Session(key.clone()), Event::Decided(command), Durability::Synced);
             self.gates_decided(&session, &items);

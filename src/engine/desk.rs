@@ -9,7 +9,6 @@
 
 use crate::acp::author::{self, Foreground};
 use crate::base::{AskId, CommandId, Leg, SessionId, SessionKey, WindowId};
-use crate::engine::asking::Closing;
 use crate::engine::conversation::Sharpness;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Notice};
@@ -50,6 +49,8 @@ pub(super) enum ReplyTo {
     Slash(Bytes),
     /// The end of a turn: a reject that had waited for it.
     PendingReject { hold: Option<AskId>, command: CommandId },
+    /// The end of a turn that says nothing: whether what was rejected is back.
+    Watch { hold: AskId },
     /// The end of a turn: the summary.
     Summary { hold: AskId },
     /// The end of a turn: the cards that a question is asked on.
@@ -168,23 +169,6 @@ impl Engine {
         };
         let asked = Asked { session: key, actor: reject.actor, may_decide: true, ask: Ask::Decide(decide) };
         let to = ReplyTo::PendingReject { hold, command: reject.command };
-        BTreeSet::from([self.start_looked(to, id.clone(), asked)])
-    }
-
-    /// Begins what the end of a turn does. Returns what the end has to wait for.
-    pub(super) fn start_closing(&mut self, id: &SessionId, hold: AskId, closing: Closing) -> BTreeSet<AskId> {
-        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else {
-            return BTreeSet::new();
-        };
-        let listing = Ask::Hunks { paths: Vec::new() };
-        let (to, ask) = match closing {
-            Closing::Silent => return BTreeSet::new(),
-            Closing::Sums => (ReplyTo::Summary { hold }, listing),
-            Closing::Accepts => (ReplyTo::AutoAccept { hold }, listing),
-            Closing::Asks => (ReplyTo::Cards { hold }, Ask::Cards { style: self.card_style() }),
-        };
-        let actor = Actor { who: Who::Person, channel: Channel::None };
-        let asked = Asked { session: key, actor, may_decide: false, ask };
         BTreeSet::from([self.start_looked(to, id.clone(), asked)])
     }
 
@@ -387,6 +371,13 @@ impl Engine {
                 }
                 self.hold_served(hold, id, Sharpness::Hard);
             }
+            ReplyTo::Watch { hold } => {
+                let hold = *hold;
+                if let Answer::Listing(listing) = &answer {
+                    self.watch_rejected(&job.session, hold, listing);
+                }
+                self.hold_served(hold, id, Sharpness::Hard);
+            }
             ReplyTo::Summary { hold } | ReplyTo::Cards { hold } => {
                 let hold = *hold;
                 self.summarize(&job.session, hold, &answer);
@@ -413,6 +404,7 @@ impl Engine {
             }
             ReplyTo::Review { ask } => self.review_decided(*ask, answer),
             ReplyTo::PendingReject { .. }
+            | ReplyTo::Watch { .. }
             | ReplyTo::Summary { .. }
             | ReplyTo::Cards { .. }
             | ReplyTo::AutoAccept { .. }
@@ -443,60 +435,6 @@ impl Engine {
             }
             Some(ReplyTo::GateCards) => self.gate_cards(id, cards),
             _ => self.finish(id, Answer::Listing(cards.listing)),
-        }
-    }
-
-    /// Says at the turn's end what there is to review, once.
-    fn summarize(&mut self, id: &SessionId, hold: AskId, answer: &Answer) {
-        let Answer::Listing(listing) = answer else { return };
-        self.escalate(id, hold, listing);
-        let command = self.command_of_session(id);
-        let Some(session) = self.sessions.get_mut(id) else { return };
-        let text = review::summary(listing, (Some(session.turns.last()), &session.told), &command);
-        session.told.extend(review::worth_telling(listing).map(|hunk| hunk.id.clone()));
-        if let Some(text) = text {
-            self.say_in_chat(id, &text);
-        }
-    }
-
-    /// Comments, for the person, on a change that has come back after its third reject: that is no longer settled by another.
-    pub(super) fn escalate(&mut self, id: &SessionId, hold: AskId, listing: &ListingShape) {
-        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else { return };
-        for (path, lines, body) in review::to_escalate(listing) {
-            let ask = Ask::Comment { path, line_start: lines.0, line_end: Some(lines.1), body };
-            let actor = Actor { who: Who::Criterion(review::ESCALATES.to_owned()), channel: Channel::None };
-            let asked = Asked { session: key.clone(), actor, may_decide: false, ask };
-            let job = self.start_looked(ReplyTo::Escalation { hold }, id.clone(), asked);
-            if let Some(parked) = self.holds.get_mut(hold) {
-                parked.awaiting.insert(job);
-            }
-        }
-    }
-
-    /// Accepts what a turn left, because the configuration says so: never what was rejected before and is back.
-    fn accept_unasked(&mut self, id: &SessionId, hold: AskId, answer: Answer) {
-        let Answer::Listing(listing) = answer else { return };
-        let owed = listing.hunks.iter().filter(|hunk| hunk.is_owed() && !hunk.reapplied);
-        let (ids, digests): (Vec<String>, Vec<_>) =
-            owed.map(|hunk| (hunk.id.as_str().to_owned(), hunk.digest.clone())).unzip();
-        let Some(key) = self.sessions.get(id).map(|session| session.key.clone()) else { return };
-        if ids.is_empty() {
-            return;
-        }
-        let decide = Decide {
-            verb: DecideVerb::Accept,
-            selector: Selector::Ids(ids),
-            reason: None,
-            digests,
-            dry_run: false,
-            force: false,
-            now: false,
-        };
-        let actor = Actor { who: Who::Criterion("auto_accept".to_owned()), channel: Channel::None };
-        let asked = Asked { session: key, actor, may_decide: true, ask: Ask::Decide(decide) };
-        let job = self.start_looked(ReplyTo::AutoAccept { hold }, id.clone(), asked);
-        if let Some(parked) = self.holds.get_mut(hold) {
-            parked.awaiting.insert(job);
         }
     }
 

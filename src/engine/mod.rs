@@ -17,6 +17,8 @@ mod action;
 mod approvals;
 mod asking;
 mod calls;
+mod card;
+mod closing;
 mod conversation;
 mod decide;
 mod defer;

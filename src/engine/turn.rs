@@ -158,8 +158,8 @@ impl Engine {
         let note = self.minter.mint("note");
         let told = pending.text(&note);
         let Some(carrying) = author::append_note(&line, &told) else { return (None, line) };
-        let event =
-            Event::NoteSent { note: note.clone(), commands: pending.commands, comments: pending.comments };
+        let review::Pending { commands, comments, reapplied, .. } = pending;
+        let event = Event::NoteSent { note: note.clone(), commands, comments, reapplied };
         self.record(Log::Session(key), event, Durability::Synced);
         (Some(note), carrying)
     }

@@ -82,6 +82,8 @@ impl Chain {
             | Event::NoteSent { .. }
             | Event::NoteDelivered { .. }
             | Event::NoteReturned { .. }
+            | Event::PersonTold { .. }
+            | Event::Reapplied { .. }
             | Event::Commented(_)
             | Event::CommentResolved { .. }
             | Event::Rebased { .. }

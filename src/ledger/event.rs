@@ -8,8 +8,8 @@ use crate::base::{
     SessionKey, TreeId, TurnNo, WallNs, WindowId,
 };
 use crate::ledger::{
-    Approval, CallFacts, Claim, Closing, Command, Comment, Gap, Observation, Redacted, RevertIntent,
-    RevertOutcome, Window,
+    Approval, CallFacts, Claim, Closing, Command, Comment, Gap, LineRange, Observation, Redacted,
+    RevertIntent, RevertOutcome, Window,
 };
 use serde::{Deserialize, Serialize};
 
@@ -153,6 +153,9 @@ pub enum Event {
         commands: Vec<CommandId>,
         /// The comments that rode along.
         comments: Vec<CommentId>,
+        /// What was rejected and was back, with how often it had come back.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        reapplied: Vec<(HunkId, u32)>,
     },
     /// The prompt that carried the note was answered without an error.
     NoteDelivered {
@@ -163,6 +166,16 @@ pub enum Event {
     NoteReturned {
         /// The note.
         note: String,
+    },
+    /// The person was told of these in the conversation, or was asked about them, when a turn had ended.
+    PersonTold {
+        /// What they were told of.
+        hunks: Vec<HunkId>,
+    },
+    /// All that was rejected and stood on disk again when a turn had ended; said where it is not what was said last.
+    Reapplied {
+        /// What is back and undecided.
+        items: Vec<Reapplied>,
     },
     /// A comment was made.
     Commented(Comment),
@@ -252,6 +265,19 @@ impl Event {
                 | Self::CommentResolved { .. }
         )
     }
+}
+
+/// A change that was rejected and is there again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reapplied {
+    /// The change that is there now.
+    pub hunk: HunkId,
+    /// Its file, as the agent is told it: beneath its root, or absolute where the session has several roots.
+    pub path: String,
+    /// Where it stands; `None` for what has no lines.
+    pub lines: Option<LineRange>,
+    /// How often it has come back.
+    pub times: u32,
 }
 
 /// First record of a root's chain.

@@ -76,7 +76,8 @@ pub use decision::{
 };
 pub use decisions::Decisions;
 pub use event::{
-    Actor, Channel, Event, Log, Member, RECORD_VERSION, Record, RootHeader, RootKind, SessionHeader, Who,
+    Actor, Channel, Event, Log, Member, RECORD_VERSION, Reapplied, Record, RootHeader, RootKind,
+    SessionHeader, Who,
 };
 pub use fold::{Ledger, loss_of};
 pub use hunk::{EntrySide, entry_id, fingerprint, hunk_id, shown_digest};

@@ -4,8 +4,8 @@ use crate::base::{
     CallId, CommandId, CommentId, Digest, HunkId, ObservationNo, RepoPath, RootId, TreeId, TurnNo, WallNs,
 };
 use crate::ledger::{
-    Actor, Command, Comment, Decision, Decisions, Event, Loss, RevertIntent, RevertOutcome, ReviewState,
-    SessionHeader, Skip, Standing, Verb,
+    Actor, Command, Comment, Decision, Decisions, Event, Loss, Reapplied, RevertIntent, RevertOutcome,
+    ReviewState, SessionHeader, Skip, Standing, Verb,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,6 +23,8 @@ pub struct SessionLedger {
     reverts: Vec<RevertIntent>,
     outcomes: BTreeMap<CommandId, Vec<RevertOutcome>>,
     notes: Vec<NoteRow>,
+    told: BTreeSet<HunkId>,
+    reapplied: Vec<Reapplied>,
     comments: Vec<CommentRow>,
     notices: Vec<NoticeRow>,
     permissions: Vec<PermissionRow>,
@@ -92,6 +94,8 @@ pub struct NoteRow {
     pub commands: Vec<CommandId>,
     /// The comments that rode along.
     pub comments: Vec<CommentId>,
+    /// What was rejected and was back, with how often it had come back.
+    pub reapplied: Vec<(HunkId, u32)>,
     /// Where it is.
     pub state: NoteState,
 }
@@ -179,9 +183,17 @@ impl SessionLedger {
             Event::RejectSettled { command, outcome: _ } => self.settle_reject(command),
             Event::RevertIntended(intent) => self.reverts.push(intent.clone()),
             Event::RevertDone { command, files } => self.end_revert(command, files),
-            Event::NoteSent { note, commands, comments } => self.send_note(note, commands, comments),
+            Event::NoteSent { note, commands, comments, reapplied } => self.notes.push(NoteRow {
+                note: note.clone(),
+                commands: commands.clone(),
+                comments: comments.clone(),
+                reapplied: reapplied.clone(),
+                state: NoteState::InFlight,
+            }),
             Event::NoteDelivered { note } => self.settle_note(note, NoteState::Delivered),
             Event::NoteReturned { note } => self.settle_note(note, NoteState::Returned),
+            Event::PersonTold { hunks } => self.told.extend(hunks.iter().cloned()),
+            Event::Reapplied { items } => self.reapplied.clone_from(items),
             Event::Commented(comment) => self.comment(at, comment),
             Event::CommentResolved { comment, actor } => self.resolve(at, comment, actor),
             Event::Approval(approval) => self.standing.apply(at, approval),
@@ -317,6 +329,21 @@ impl SessionLedger {
         self.told_notes().flat_map(|row| &row.comments).collect()
     }
 
+    /// Returns what of the reapplied changes the agent was told, or is being told, and how often each had come back then.
+    pub fn told_reapplied(&self) -> BTreeSet<&(HunkId, u32)> {
+        self.told_notes().flat_map(|row| &row.reapplied).collect()
+    }
+
+    /// Returns what the person was told of at a turn's end, or asked about, and has not decided on since.
+    pub fn person_knows(&self) -> &BTreeSet<HunkId> {
+        &self.told
+    }
+
+    /// Returns what was rejected and stood on disk again at the last turn's end, without what was decided on since.
+    pub fn reapplied(&self) -> &[Reapplied] {
+        &self.reapplied
+    }
+
     /// Returns the comments, oldest first.
     pub fn comments(&self) -> &[CommentRow] {
         &self.comments
@@ -428,6 +455,10 @@ impl SessionLedger {
 
     fn decide(&mut self, at: WallNs, command: &Command) {
         self.settle_reject(&command.id);
+        for item in &command.items {
+            self.told.remove(&item.hunk);
+            self.reapplied.retain(|row| row.hunk != item.hunk);
+        }
         if matches!(command.verb, Verb::Accept | Verb::Reject { .. }) {
             self.overrule(command);
         }
@@ -457,15 +488,6 @@ impl SessionLedger {
         } else {
             self.comments.push(CommentRow { at, comment: Arc::new(comment.clone()), resolved: None });
         }
-    }
-
-    fn send_note(&mut self, note: &str, commands: &[CommandId], comments: &[CommentId]) {
-        self.notes.push(NoteRow {
-            note: note.to_owned(),
-            commands: commands.to_vec(),
-            comments: comments.to_vec(),
-            state: NoteState::InFlight,
-        });
     }
 
     fn settle_note(&mut self, note: &str, state: NoteState) {

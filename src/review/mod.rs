@@ -48,7 +48,7 @@ pub use docket::{DocketAnswer, DocketAsk, PendingRequest, PendingShape, Responde
 pub use form::{Chosen, FormField, FormInput, FormPage, page};
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;
-pub use prompt::{ESCALATES, escalation, queue_counts, summary, to_escalate, worth_telling};
+pub use prompt::{ESCALATES, escalation, queue_counts, reapplied, summary, to_escalate, worth_telling};
 pub use render::render;
 pub use revert::apply_edits;
 pub use slash::{Command, CommandSpec, Switch, commands, help, parse};

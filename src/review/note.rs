@@ -2,8 +2,8 @@
 
 use crate::base::{CommandId, CommentId, HunkId, RepoPath, RootId, SessionKey};
 use crate::ledger::{
-    CommentRow, Decision, Decisions, Ledger, LineRange, ReviewState, SessionLedger, Verb, Who, last_line,
-    path_text,
+    CommentRow, Decision, Decisions, Ledger, LineRange, Reapplied, ReviewState, SessionLedger, Verb, Who,
+    last_line, path_text,
 };
 use bstr::ByteSlice as _;
 use std::collections::BTreeSet;
@@ -23,8 +23,11 @@ pub struct Pending {
     pub commands: Vec<CommandId>,
     /// The comments that would ride along.
     pub comments: Vec<CommentId>,
+    /// What was rejected and is back, with how often it has come back.
+    pub reapplied: Vec<(HunkId, u32)>,
     reverted: Vec<Told>,
     restored: Vec<Told>,
+    back: Vec<Told>,
     remarks: Vec<String>,
 }
 
@@ -50,6 +53,10 @@ pub fn pending(ledger: &Ledger, session: &SessionKey) -> Option<Pending> {
             None => {}
         }
     }
+    let (told, mut back) = (known.told_reapplied(), Vec::new());
+    let fresh = |row: &&Reapplied| !told.contains(&(row.hunk.clone(), row.times));
+    let rows: Vec<&Reapplied> = known.reapplied().iter().filter(fresh).collect();
+    rows.iter().for_each(|row| add(&mut back, row.path.clone(), again(row), None));
     let comments: Vec<&CommentRow> = open_comments(known);
     let commands: Vec<CommandId> = match reverted.is_empty() && restored.is_empty() {
         true => Vec::new(),
@@ -58,11 +65,14 @@ pub fn pending(ledger: &Ledger, session: &SessionKey) -> Option<Pending> {
     let pending = Pending {
         commands,
         comments: comments.iter().map(|row| row.comment.id.clone()).collect(),
+        reapplied: rows.iter().map(|row| (row.hunk.clone(), row.times)).collect(),
         reverted,
         restored,
+        back,
         remarks: comments.into_iter().map(|row| teller.remark(row)).collect(),
     };
-    (!pending.commands.is_empty() || !pending.comments.is_empty()).then_some(pending)
+    let silent = pending.commands.is_empty() && pending.comments.is_empty() && pending.back.is_empty();
+    (!silent).then_some(pending)
 }
 
 /// Returns every hunk that was ever decided, in the order of the decisions.
@@ -102,6 +112,13 @@ impl Pending {
             text.push_str("I took an earlier rejection back. These changes of yours are restored on disk:\n");
             list(&mut text, &self.restored);
         }
+        if !self.back.is_empty() {
+            text.push_str(
+                "I had rejected these changes before, and you made them again. They stand on disk; \
+                 I have not decided on them again:\n",
+            );
+            list(&mut text, &self.back);
+        }
         if !self.remarks.is_empty() {
             text.push_str("My comments:\n");
             self.remarks.iter().for_each(|remark| text.push_str(remark));
@@ -113,7 +130,7 @@ impl Pending {
     /// Returns how many changes and comments it tells of.
     pub fn len(&self) -> usize {
         let changes = |told: &[Told]| told.iter().map(|one| one.what.len()).sum::<usize>();
-        changes(&self.reverted) + changes(&self.restored) + self.remarks.len()
+        changes(&self.reverted) + changes(&self.restored) + changes(&self.back) + self.remarks.len()
     }
 
     /// Says whether it tells of nothing.
@@ -171,10 +188,7 @@ impl<'a> Teller<'a> {
             1 => format!("{} (rejected before; you put it back)", what(decision)),
             times => format!("{} (rejected before; you put it back {times} times)", what(decision)),
         };
-        match list.iter_mut().find(|told| told.path == path && told.reason == reason) {
-            Some(told) => told.what.push(what),
-            None => list.push(Told { path, what: vec![what], reason }),
-        }
+        add(list, path, what, reason);
     }
 
     fn remark(&self, row: &CommentRow) -> String {
@@ -195,6 +209,19 @@ impl<'a> Teller<'a> {
         }
         format!("{}/{}", self.ledger.root_path(root).trim_end_matches('/'), path_text(path))
     }
+}
+
+fn add(list: &mut Vec<Told>, path: String, what: String, reason: Option<String>) {
+    match list.iter_mut().find(|told| told.path == path && told.reason == reason) {
+        Some(told) => told.what.push(what),
+        None => list.push(Told { path, what: vec![what], reason }),
+    }
+}
+
+/// Says in a few words what is back.
+fn again(row: &Reapplied) -> String {
+    let what = row.lines.map_or_else(|| "the whole file".to_owned(), lines);
+    if row.times > 1 { format!("{what} ({} times now)", row.times) } else { what }
 }
 
 fn open_comments(known: &SessionLedger) -> Vec<&CommentRow> {

@@ -1,7 +1,9 @@
 //! What the person is told in the conversation when a turn ends.
 
 use crate::base::{HunkId, SessionKey, TurnNo};
-use crate::ledger::{CommentShape, Grade, HunkShape, Ledger, ListingShape, QueueShape, ReviewState, Who};
+use crate::ledger::{
+    CommentShape, Grade, HunkShape, Ledger, LineRange, ListingShape, QueueShape, Reapplied, ReviewState, Who,
+};
 use crate::review::render::{degraded_text, hunk_line, short_ids};
 use crate::review::words::how;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +65,26 @@ pub fn worth_telling(listing: &ListingShape) -> impl Iterator<Item = &HunkShape>
     listing.hunks.iter().filter(|hunk| hunk.is_owed() || is_uncredited(hunk))
 }
 
+/// Returns the changes that were rejected, are there again and are not decided, with absolute paths where there are
+/// several roots.
+pub fn reapplied(listing: &ListingShape, several_roots: bool) -> Vec<Reapplied> {
+    let back = listing.hunks.iter().filter(|hunk| hunk.reapplied && hunk.state == ReviewState::Unreviewed);
+    back.map(|hunk| {
+        let range = LineRange { start: hunk.current_range.start, end: hunk.current_range.end };
+        Reapplied {
+            hunk: hunk.id.clone(),
+            path: if several_roots { absolute(hunk) } else { hunk.path.clone() },
+            lines: (hunk.entry.kind == "text").then_some(range),
+            times: hunk.returned,
+        }
+    })
+    .collect()
+}
+
+fn absolute(hunk: &HunkShape) -> String {
+    format!("{}/{}", hunk.root.trim_end_matches('/'), hunk.path)
+}
+
 /// The name in which a comment is made on a change that comes back again and again.
 pub const ESCALATES: &str = "reapplied";
 /// How often a change must have come back for that.
@@ -85,13 +107,12 @@ pub fn to_escalate(listing: &ListingShape) -> Vec<(String, (u32, u32), String)> 
         .filter(|hunk| !said(hunk))
         .map(|hunk| {
             let (first, end) = (hunk.current_range.start.max(1), hunk.current_range.end);
-            let path = format!("{}/{}", hunk.root.trim_end_matches('/'), hunk.path);
             let body = format!(
                 "The agent has put this back {} times after it was rejected. Another reject will hardly settle it: \
                  tell the agent what you want instead, or accept it.",
                 hunk.returned
             );
-            (path, (first, end.saturating_sub(1).max(first)), body)
+            (absolute(hunk), (first, end.saturating_sub(1).max(first)), body)
         })
         .collect()
 }

@@ -1,9 +1,9 @@
 //! The sessions of one connection.
 
-use crate::base::{HunkId, RepoPath, RootId, Roots, SessionId, SessionKey};
+use crate::base::{RepoPath, RootId, Roots, SessionId, SessionKey};
 use crate::session::{ActiveTurn, Answers, Calls, Turns};
 use crate::wire::IdToken;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// One session.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,8 +38,6 @@ pub struct Session {
     pub commands_seen: bool,
     /// The name under which our command is advertised in this session; `None` = as it is configured.
     pub command: Option<String>,
-    /// What the person has been told of at a turn's end, or was asked about.
-    pub told: BTreeSet<HunkId>,
     /// What the client makes of our questions.
     pub answers: Answers,
 }
@@ -97,7 +95,6 @@ impl Session {
             adopted: false,
             commands_seen: false,
             command: None,
-            told: BTreeSet::new(),
             answers: Answers::default(),
         }
     }

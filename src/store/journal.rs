@@ -373,6 +373,8 @@ const INFORMATIONAL: &[&str] = &[
     "note_sent",
     "note_delivered",
     "note_returned",
+    "person_told",
+    "reapplied",
     "commented",
     "comment_resolved",
     "permission_seen",

@@ -6,9 +6,9 @@ use hunkgate::base::{
 };
 use hunkgate::ledger::{
     Actor, Bound, CallFacts, Channel, Claim, ClaimBody, Closing, Command, Comment, Content, Decision, Event,
-    FileState, Gap, Hi, Ledger, LineRange, Log, Loss, Mode, NoteState, Observation, Purpose, Record,
-    Redacted, RevertIntent, ReviewState, RootHeader, RootKind, SessionHeader, SessionLedger, Skip, Source,
-    ToolKind, Verb, Why, Window, loss_of,
+    FileState, Gap, Hi, Ledger, LineRange, Log, Loss, Mode, NoteState, Observation, Purpose, Reapplied,
+    Record, Redacted, RevertIntent, ReviewState, RootHeader, RootKind, SessionHeader, SessionLedger, Skip,
+    Source, ToolKind, Verb, Why, Window, loss_of,
 };
 use hunkgate::review::pending;
 use proptest::prelude::*;
@@ -125,7 +125,7 @@ fn redo(id: &str, redoes: &str, hunk: &str, state: ReviewState) -> Event {
 
 fn sent(note: &str, commands: &[&str]) -> Event {
     let commands = commands.iter().map(|id| CommandId::new(*id)).collect();
-    Event::NoteSent { note: note.to_owned(), commands, comments: Vec::new() }
+    Event::NoteSent { note: note.to_owned(), commands, comments: Vec::new(), reapplied: Vec::new() }
 }
 
 fn records(events: Vec<Event>) -> Vec<Record> {
@@ -431,6 +431,10 @@ fn session_event() -> impl Strategy<Value = Event> {
             body: "b".to_owned(),
             author: person(),
         })),
+        ids("h").prop_map(|id| Event::PersonTold { hunks: vec![HunkId::new(id)] }),
+        (ids("h"), 1..3u32).prop_map(|(id, times)| Event::Reapplied {
+            items: vec![Reapplied { hunk: HunkId::new(id), path: "a".to_owned(), lines: None, times }],
+        }),
         ids("x").prop_map(|id| Event::CommentResolved { comment: CommentId::new(id), actor: person() }),
         Just(Event::SessionClosed { why: "closed".to_owned() }),
     ]

@@ -226,8 +226,8 @@ impl World {
         let pending = pending(&self.ledger, &self.key)?;
         let note = self.mint("note");
         let text = pending.text(&note);
-        let (commands, comments) = (pending.commands, pending.comments);
-        self.session(Event::NoteSent { note, commands, comments });
+        let hunkgate::review::Pending { commands, comments, reapplied, .. } = pending;
+        self.session(Event::NoteSent { note, commands, comments, reapplied });
         Some(text)
     }
 
