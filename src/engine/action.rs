@@ -1,7 +1,7 @@
 //! Everything the engine can cause, as one ordered list.
 
 use crate::base::{AskId, Leg, RepoPath, RootId, SessionKey};
-use crate::ledger::{FilePlan, GateShape, Log, Record, RevertFile, Why};
+use crate::ledger::{FilePlan, GateShape, Log, Record, RevertFile, UserGrant, Why};
 use crate::policy::Case;
 use crate::review::{Answer, Ask};
 use bytes::Bytes;
@@ -62,6 +62,20 @@ pub enum Action {
         ask: AskId,
         /// What is judged, and by what.
         case: Box<Case>,
+    },
+    /// Use a permission that outlives sessions once: it counts only if it still stands.
+    Spend {
+        /// Quoted in the answer.
+        ask: AskId,
+        /// Which.
+        grant: String,
+    },
+    /// Keep a permission that outlives sessions.
+    Keep {
+        /// Quoted in the answer.
+        ask: AskId,
+        /// What.
+        grant: Box<UserGrant>,
     },
     /// Store the contents of a revert and draw its temporary names, changing nothing in the worktree.
     Prepare {

@@ -7,7 +7,7 @@ use crate::engine::docket::{Request, State};
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine};
 use crate::ledger::{
-    Approval, Asking, Assessment, Channel, Decider, Event, Log, OptionShape, Outcome, Settlement,
+    Approval, Asking, Assessment, Channel, Decider, Event, GrantScope, Log, OptionShape, Outcome, Settlement,
 };
 use crate::policy::{Case, Effect, Finding, Policy, Subject, Verdict};
 use crate::session::{Phase, Replay};
@@ -157,7 +157,8 @@ impl Engine {
 
     /// Has a request judged. What comes back is recorded; nothing waits for it.
     pub(super) fn judge(&mut self, request: &Request, then: Wait) {
-        let Some(case) = self.case_of(&request.subject, &request.recorder) else { return };
+        let Some(mut case) = self.case_of(&request.subject, &request.recorder) else { return };
+        case.standing = self.standing_of(request).filter(|_| request.held.is_some());
         let ask = self.minter.mint_ask();
         self.waits.insert(ask, then);
         self.out.push(Action::Judge { ask, case: Box::new(case) });
@@ -177,6 +178,7 @@ impl Engine {
             home: self.setup.home.clone(),
             ours: self.setup.ours.clone(),
             secrets: self.setup.withheld.clone(),
+            standing: None,
         })
     }
 
@@ -378,7 +380,9 @@ impl Engine {
         let Some(ledger) = self.sessions.get(id).and_then(|known| self.ledger.session(&known.key)) else {
             return;
         };
-        let grants: Vec<String> = ledger.standing().grants().iter().map(|grant| grant.id.clone()).collect();
+        let of_session = |grant: &&crate::ledger::Grant| grant.scope == GrantScope::Session;
+        let grants: Vec<String> =
+            ledger.standing().grants().iter().filter(of_session).map(|grant| grant.id.clone()).collect();
         let left: Vec<_> =
             ledger.standing().open().map(|row| (row.asking.request.clone(), row.state, row.at)).collect();
         for grant in grants {

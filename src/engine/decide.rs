@@ -108,7 +108,9 @@ impl Engine {
                 | Wait::Stir(_)
                 | Wait::Verdict(..)
                 | Wait::Confirming(_)
-                | Wait::Gate(_),
+                | Wait::Gate(_)
+                | Wait::Spending(..)
+                | Wait::Keeping(..),
             )
             | None => {}
         }

@@ -17,7 +17,7 @@ use crate::engine::hold::Held;
 use crate::engine::step::Wait;
 use crate::engine::{Engine, Level};
 use crate::ledger::{Approval, Channel, Decider, OptionShape, Outcome};
-use crate::policy::{Finding, Layer, Level as Floor, Subject, Verdict};
+use crate::policy::{Finding, Layer, Subject, Verdict};
 use crate::session::Replay;
 use crate::wire::{self, Head, IdToken};
 use bytes::Bytes;
@@ -194,6 +194,7 @@ impl Engine {
         let covering = self.docket.covering(&request.session, &request.subject);
         let covering = covering.filter(|by| follows && *by != key).cloned();
         let grant = self.grant_for(request, &verdict);
+        let outlives = finding.grant.clone().filter(|_| self.may_be_granted(&verdict));
         if let Some(request) = self.docket.get_mut(key) {
             request.whole =
                 request.held.as_ref().is_some_and(|held| tells_whole_files(&held.wanted, &finding));
@@ -212,26 +213,15 @@ impl Engine {
             (Decision::Allow, None, _) if self.docket.asks_for_all => self.ask_person(key),
             (Decision::Ask, None, Some(id)) => self.allow(key, Decider::Grant { id }, None),
             (Decision::Allow, None, _) => self.allow(key, decider(&verdict), None),
-            (Decision::Ask, None, None) => self.ask_person(key),
+            (Decision::Ask, None, None) => match outlives {
+                Some(grant) => self.spend(key, grant),
+                None => self.ask_person(key),
+            },
         }
-    }
-
-    /// Returns the standing permission that covers a request: never where a floor or a rule wants a person.
-    fn grant_for(&self, request: &Request, verdict: &Verdict) -> Option<String> {
-        if verdict.floor != Floor::None || wants_person(verdict) {
-            return None;
-        }
-        let session = self.sessions.get(&request.recorder)?;
-        let actor = (request.session != request.recorder).then_some(&request.session);
-        let grants = self.ledger.session(&session.key)?.standing().grants();
-        let fits = |grant: &&crate::ledger::Grant| {
-            grant.binding == request.binding && grant.subagent.as_ref() == actor
-        };
-        grants.iter().find(fits).map(|grant| grant.id.clone())
     }
 
     /// It may. Of a permission whose answers are not understood, the person decides all the same.
-    fn allow(&mut self, key: &RequestKey, by: Decider, option: Option<OptionShape>) {
+    pub(super) fn allow(&mut self, key: &RequestKey, by: Decider, option: Option<OptionShape>) {
         let Some(held) = self.docket.get(key).and_then(|request| request.held.as_deref()) else { return };
         let mut answer = None;
         if held.wanted.by == WantedBy::Permission {

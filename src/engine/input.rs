@@ -99,6 +99,13 @@ pub enum Input {
         /// What they say, or why it could not be judged.
         finding: Result<Box<Finding>, String>,
     },
+    /// A permission that outlives sessions was used or kept, or why not.
+    Granted {
+        /// The action it answers.
+        ask: AskId,
+        /// How it went.
+        outcome: Result<(), String>,
+    },
     /// Somebody asked something.
     Asked {
         /// Quoted in the reply.

@@ -27,6 +27,7 @@ mod docket;
 mod ends;
 mod enforce;
 mod gate;
+mod grants;
 mod hold;
 mod input;
 mod lineage;

@@ -5,10 +5,11 @@ use crate::base::{RequestKey, SessionId};
 use crate::engine::Engine;
 use crate::engine::desk::ReplyTo;
 use crate::engine::docket::{Question, Request, State};
-use crate::ledger::{Approval, Asking, Decider, OptionShape, Outcome, StandingState};
+use crate::engine::question::name_of;
+use crate::ledger::{Approval, Asking, Channel, Decider, GrantScope, OptionShape, Outcome, StandingState};
 use crate::review::{
     Answer, Asked, DocketAnswer, DocketAsk, PendingRequest, PendingShape, Problem, ProblemKind,
-    RespondedShape, Response, Resume,
+    RespondedShape, Response, Resume, StandingAnswer,
 };
 
 /// Reasons of one request that are listed.
@@ -23,6 +24,11 @@ impl Engine {
                 self.reply(&to, session, Answer::Docket(pending));
             }
             DocketAsk::Respond(response) => self.respond(to, session, asked, response),
+            DocketAsk::Grants => {
+                let grants = DocketAnswer::Grants(self.grants_of(session));
+                self.reply(&to, session, Answer::Docket(grants));
+            }
+            DocketAsk::Revoke { grant } => self.revoke(&to, session, grant),
         }
     }
 
@@ -89,7 +95,7 @@ impl Engine {
                 self.docket.expects(&key, (to, session.clone()));
                 let by = Decider::Person { channel };
                 match response.outcome {
-                    Outcome::Allow => self.allowed_outside(&key, by, option),
+                    Outcome::Allow => self.allowed_outside(&key, (channel, option), response.always.as_ref()),
                     Outcome::Deny | Outcome::Unknown => {
                         let reason = response.reason.as_deref().unwrap_or("the person said no");
                         let shape = self.responded(&key, Outcome::Deny);
@@ -154,6 +160,13 @@ impl Engine {
             }
             WantedBy::FsRead | WantedBy::FsWrite | WantedBy::Terminal | WantedBy::Announced => None,
         };
+        if let Some(standing) = &response.always {
+            let outlives = standing.scope != GrantScope::User || self.standing_of(request).is_some();
+            if self.always(request, held).is_none() || !outlives || standing.uses == Some(0) {
+                let problem = conflict(format!("{key} can be allowed once, and not always"));
+                return Err(("always", current, problem));
+            }
+        }
         Ok((key, once))
     }
 
@@ -170,7 +183,18 @@ impl Engine {
         }
     }
 
-    fn allowed_outside(&mut self, key: &RequestKey, by: Decider, option: Option<OptionShape>) {
+    fn allowed_outside(
+        &mut self,
+        key: &RequestKey,
+        (channel, option): (Channel, Option<OptionShape>),
+        always: Option<&StandingAnswer>,
+    ) {
+        let Some(known) = self.docket.get(key).cloned() else { return };
+        let name = known.held.as_deref().and_then(|held| self.always(&known, held));
+        if let (Some(standing), Some(text)) = (always, name) {
+            let name = name_of(&text, standing.scope);
+            self.issue((key, &known), channel, (&name, standing));
+        }
         let Some(request) = self.docket.get_mut(key) else { return };
         let (recorder, session) = (request.recorder.clone(), request.session.clone());
         let Some(held) = request.held.as_mut() else { return };
@@ -180,7 +204,7 @@ impl Engine {
         self.answered_permission(&session, &asked.id);
         let once = self.options_of(&asked).once.filter(|_| asked.wanted.by == WantedBy::Permission);
         let answer = once.map(|once| author::selected_permission(&asked.id, &once));
-        self.allowed(key, (by, option), answer);
+        self.allowed(key, (Decider::Person { channel }, option), answer);
     }
 
     /// Returns what whoever answered a request hears when it has gone on.

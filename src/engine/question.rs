@@ -6,9 +6,9 @@ use crate::engine::Engine;
 use crate::engine::approvals::meant;
 use crate::engine::conversation::About;
 use crate::engine::docket::{Parcel, Question, Request, State};
-use crate::engine::enforce::wants_person;
-use crate::ledger::{Approval, Channel, Decider, Evidence, Grant, OptionShape, Outcome};
-use crate::policy::{Effect, Form, Level as Floor};
+use crate::ledger::{Approval, Channel, Decider, GrantScope, OptionShape, Outcome};
+use crate::policy::{Effect, Form};
+use crate::review::StandingAnswer;
 use crate::router::InFlight;
 use crate::wire::splice;
 use bytes::Bytes;
@@ -16,10 +16,9 @@ use serde_json::{Value, json};
 
 /// How our own answers are called.
 const ALWAYS: &str = "hunkgate-always";
+const ALWAYS_HERE: &str = "hunkgate-always-here";
 const ONCE: &str = "hunkgate-once";
 const REJECT: &str = "hunkgate-reject";
-/// A command that is longer is not offered for always.
-const SHORT: usize = 200;
 /// Bytes of a file that a question shows.
 const SHOWN: usize = 32 * 1024;
 
@@ -95,34 +94,22 @@ impl Engine {
         let mut written: Vec<String> = kept.map(|it| it.get().to_owned()).collect();
         let mut shown: Vec<OptionShape> =
             request.options.iter().filter(|it| once(&it.kind)).cloned().collect();
-        if let Some(name) = self.always(request, held) {
-            written.push(json!({ "optionId": ALWAYS, "name": name, "kind": "allow_always" }).to_string());
-            shown.push(self.ours(ALWAYS, "allow_always", &name));
+        for (id, name) in self.always_options(request, held) {
+            written.push(json!({ "optionId": id, "name": name, "kind": "allow_always" }).to_string());
+            shown.push(self.ours(id, "allow_always", &name));
         }
         let line = splice::replace(&held.line, &["params", "options"], &format!("[{}]", written.join(",")))?;
         Some((line, shown))
     }
 
-    /// Returns what "always" would mean; `None` where it is not offered.
-    fn always(&self, request: &Request, held: &Parcel) -> Option<String> {
-        let verdict = &held.finding.as_ref()?.verdict;
-        if verdict.floor != Floor::None
-            || wants_person(verdict)
-            || request.subject.evidence == Evidence::Display
-        {
-            return None;
+    /// Returns our own "always", for this session and for the workspace, where that may be offered.
+    fn always_options(&self, request: &Request, held: &Parcel) -> Vec<(&'static str, String)> {
+        let Some(text) = self.always(request, held) else { return Vec::new() };
+        let mut offered = vec![(ALWAYS, name_of(&text, GrantScope::Session))];
+        if self.standing_of(request).is_some() {
+            offered.push((ALWAYS_HERE, name_of(&text, GrantScope::User)));
         }
-        match request.subject.effects() {
-            [Effect::Exec { form, cwd: _, env }] if env.is_empty() => {
-                let text = match form {
-                    Form::Text(text) => text.clone(),
-                    Form::Argv(argv) => argv.join(" "),
-                };
-                let plain = text.len() <= SHORT && text.chars().all(|c| !hidden(c));
-                plain.then(|| format!("Always allow `{text}` in this session"))
-            }
-            _ => None,
-        }
+        offered
     }
 
     fn ours(&self, id: &str, kind: &str, name: &str) -> OptionShape {
@@ -134,9 +121,8 @@ impl Engine {
     fn ask_ourselves(&mut self, key: &RequestKey, request: &Request, held: &Parcel) {
         let mut offered =
             vec![(ONCE, "allow_once", "Allow once".to_owned()), (REJECT, "reject_once", "Reject".to_owned())];
-        if let Some(name) = self.always(request, held) {
-            offered.push((ALWAYS, "allow_always", name));
-        }
+        let always = self.always_options(request, held);
+        offered.extend(always.into_iter().map(|(id, name)| (id, "allow_always", name)));
         let shown = offered.iter().map(|(id, kind, name)| self.ours(id, kind, name)).collect();
         let options: Vec<Value> = offered
             .iter()
@@ -237,7 +223,12 @@ impl Engine {
         };
         let ours = line.is_none();
         match chosen {
-            ALWAYS if self.always(&request, held).is_some() => self.always_chosen(key, &request, held),
+            ALWAYS if self.always(&request, held).is_some() => {
+                self.always_chosen(key, (&request, held), GrantScope::Session);
+            }
+            ALWAYS_HERE if self.always(&request, held).is_some() && self.standing_of(&request).is_some() => {
+                self.always_chosen(key, (&request, held), GrantScope::User);
+            }
             ONCE if ours => {
                 let option = self.ours(ONCE, "allow_once", "Allow once");
                 self.allowed(key, (Decider::Editor, Some(option)), None);
@@ -337,16 +328,8 @@ impl Engine {
     }
 
     /// "Always" is ours: a standing permission for exactly this, and the agent hears "once".
-    fn always_chosen(&mut self, key: &RequestKey, request: &Request, held: &Parcel) {
-        let Some(name) = self.always(request, held) else { return };
-        let grant = Grant {
-            id: self.minter.mint("g"),
-            from: key.clone(),
-            channel: Channel::Editor,
-            says: self.setup.redactor.redact(&name),
-            binding: request.binding.clone(),
-            subagent: (request.session != request.recorder).then(|| request.session.clone()),
-        };
+    fn always_chosen(&mut self, key: &RequestKey, (request, held): (&Request, &Parcel), scope: GrantScope) {
+        let Some(text) = self.always(request, held) else { return };
         let answer = match held.wanted.by {
             WantedBy::Permission => match self.options_of(held).once {
                 Some(once) => Some(author::selected_permission(&held.id, &once)),
@@ -354,14 +337,25 @@ impl Engine {
             },
             WantedBy::FsRead | WantedBy::FsWrite | WantedBy::Terminal | WantedBy::Announced => None,
         };
-        self.decision(&request.recorder, Approval::GrantIssued(grant));
-        let option = self.ours(ALWAYS, "allow_always", &name);
+        let name = name_of(&text, scope);
+        let standing = StandingAnswer { scope, uses: None, for_s: None };
+        self.issue((key, request), Channel::Editor, (&name, &standing));
+        let id = if scope == GrantScope::User { ALWAYS_HERE } else { ALWAYS };
+        let option = self.ours(id, "allow_always", &name);
         self.allowed(key, (Decider::Editor, Some(option)), answer);
     }
 }
 
+/// Names a standing permission: it says exactly what it allows, and where.
+pub(super) fn name_of(text: &str, scope: GrantScope) -> String {
+    match scope {
+        GrantScope::Session => format!("Always allow `{text}` in this session"),
+        GrantScope::User => format!("Always allow `{text}` in this workspace"),
+    }
+}
+
 /// Says whether a character would not be seen as it is.
-fn hidden(c: char) -> bool {
+pub(super) fn hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}')
 }

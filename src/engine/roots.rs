@@ -236,7 +236,9 @@ impl Engine {
                 | Wait::Recovery { .. }
                 | Wait::Verdict(..)
                 | Wait::Confirming(_)
-                | Wait::Gate(_)),
+                | Wait::Gate(_)
+                | Wait::Spending(..)
+                | Wait::Keeping(..)),
             ) => {
                 self.waits.insert(ask, other);
             }

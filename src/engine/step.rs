@@ -89,6 +89,10 @@ pub(super) enum Wait {
     Confirming(crate::base::RequestKey),
     /// A request that may have to wait before the gate: it is found out where its paths lead.
     Gate(AskId),
+    /// A request for which a permission that outlives sessions is used.
+    Spending(crate::base::RequestKey, String),
+    /// A permission that is being kept beyond its session.
+    Keeping(SessionId, String),
     /// The next look at a root for what happens beneath it.
     Stir(RootId),
     /// A revert that a dead process had begun.
@@ -162,6 +166,7 @@ impl Engine {
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),
             Input::Judged { ask, finding } => self.judged(ask, finding),
+            Input::Granted { ask, outcome } => self.granted(ask, outcome),
             Input::Asked { ask, asked } => self.asked(ask, asked),
             Input::AppendFailed { log, record, reason } => self.append_failed(&log, &record, &reason),
             Input::Woken => {}

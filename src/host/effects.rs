@@ -5,16 +5,16 @@ use crate::config::Written;
 use crate::engine::{Action, Durability, Input, OpenedRoot};
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
+use crate::host::judge::Judge;
 use crate::host::perform::{Perform, refusal};
 use crate::host::rootwork::{self, Job, OpenRoot, Share};
 use crate::host::worker::{Worker, guarded};
 use crate::ledger::{Blobs, Cache, Event as Fact, Ledger, Log, Record, Skip};
-use crate::policy::Case;
 use crate::review::{Answer, Ask, Computed, Problem, ProblemKind, compute};
 use crate::store::{
-    Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
+    GrantFile, Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
 };
-use crate::surface::{Disk, PROJECT_FILE};
+use crate::surface::PROJECT_FILE;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -61,7 +61,7 @@ pub(crate) struct Effects {
     inbox: Inbox,
     opener: Worker<Opening>,
     reckoner: Worker<Reckoning>,
-    judge: Worker<(AskId, Box<Case>)>,
+    judge: Worker<Action>,
 }
 
 /// What is open in this process. Locked for lookups only.
@@ -137,10 +137,11 @@ impl Effects {
         };
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
         let told = inbox.clone();
-        let judge = Worker::start("judge", move |queue: &mut VecDeque<(AskId, Box<Case>)>| {
-            let Some((ask, case)) = queue.pop_front() else { return };
-            let finding = guarded(|| Box::new(case.find(&Disk)));
-            told.put(Event::Came(Box::new(Input::Judged { ask, finding })));
+        let judge = Judge { grants: GrantFile::of(&place.state), clock: place.clock };
+        let judge = Worker::start("judge", move |queue: &mut VecDeque<Action>| {
+            if let Some(input) = queue.pop_front().and_then(|action| judge.judged(action)) {
+                told.put(Event::Came(Box::new(input)));
+            }
         })?;
         Ok(Self { place, open, inbox, opener, reckoner, judge })
     }
@@ -219,9 +220,9 @@ impl Perform for Effects {
                     self.refuse(Action::Compute { ask, session, what }, "an internal error");
                 }
             }
-            Action::Judge { ask, case } => {
-                if let Err((ask, case)) = self.judge.put((ask, case)) {
-                    self.refuse(Action::Judge { ask, case }, "an internal error");
+            Action::Judge { .. } | Action::Spend { .. } | Action::Keep { .. } => {
+                if let Err(judging) = self.judge.put(effect) {
+                    self.refuse(judging, "an internal error");
                 }
             }
             Action::Prepare { ask, files } => {

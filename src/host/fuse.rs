@@ -203,6 +203,7 @@ impl Rescue {
             | Input::Stirred { .. }
             | Input::Computed { .. }
             | Input::Judged { .. }
+            | Input::Granted { .. }
             | Input::Prepared { .. }
             | Input::Restored { .. }
             | Input::AppendFailed { .. }

@@ -38,6 +38,7 @@ mod effects;
 mod event;
 mod fuse;
 mod gauge;
+mod judge;
 mod kin;
 mod leg;
 mod log;

@@ -72,6 +72,9 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
             let problem = Problem::new(ProblemKind::Degraded, format!("nothing is recorded: {reason}"));
             Input::Computed { ask, computed: Computed::Answer(Answer::Problem(problem)) }
         }
+        Action::Spend { ask, .. } | Action::Keep { ask, .. } => {
+            Input::Granted { ask, outcome: Err(reason.to_owned()) }
+        }
         Action::Judge { ask, .. } => Input::Judged { ask, finding: Err(reason.to_owned()) },
         Action::Prepare { ask, files } => {
             let files = files.iter().map(|file| Err(failed(&file.root, &file.path))).collect();

@@ -3,10 +3,13 @@
 use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::Config;
 use crate::host::ancestry::proxy_above;
+use crate::host::clock::Clock;
 use crate::host::desk;
-use crate::ledger::{Actor, Channel, Event, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who};
-use crate::review::{Answer, Ask, Asked, Problem, ProblemKind};
-use crate::store::{Position, SessionOnDisk, StateDir, StoreError, replay};
+use crate::ledger::{
+    Actor, Channel, Event, GrantEvent, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who,
+};
+use crate::review::{Answer, Ask, Asked, GrantItem, Problem, ProblemKind};
+use crate::store::{GrantFile, Position, SessionOnDisk, StateDir, StoreError, replay};
 use crate::surface::{Cursor, LogLine, Mark, Port};
 use std::fs;
 use std::io::{self, Read as _, Seek as _};
@@ -83,6 +86,27 @@ impl Port for Recorded {
         }
         timed.sort_by_key(|(at, _)| *at);
         Ok(timed.into_iter().map(|(_, line)| line).collect())
+    }
+
+    fn grants(&self) -> Result<Vec<GrantItem>, Problem> {
+        let Some(state) = self.open()? else { return Ok(Vec::new()) };
+        let book = GrantFile::of(&state).read().map_err(trouble)?;
+        let now = Clock::start().now().wall;
+        let bad = book.bad().iter().map(GrantItem::of_line);
+        let standing = book.rows().iter().filter(|row| row.revoked.is_none());
+        Ok(bad.chain(standing.map(|row| GrantItem::of_row(row, now))).collect())
+    }
+
+    fn revoke(&self, grant: &str) -> Result<(), Problem> {
+        let state = self.must_open()?;
+        let ours = i32::try_from(std::process::id()).unwrap_or_default();
+        if proxy_above(&state, ours).is_some() {
+            let message = "a process that an agent started may not revoke a standing permission";
+            return Err(Problem::new(ProblemKind::Conflict, message));
+        }
+        let event = GrantEvent::GrantRevoked { grant: grant.to_owned(), reason: "person".to_owned() };
+        let now = Clock::start().now().wall;
+        GrantFile::of(&state).append(now, |_| Ok(Some(event))).map_err(trouble)
     }
 
     fn delete(&self, session: &SessionKey) -> Result<(), Problem> {

@@ -299,6 +299,8 @@ impl Relay {
                 | Action::Observe { .. }
                 | Action::Compute { .. }
                 | Action::Judge { .. }
+                | Action::Spend { .. }
+                | Action::Keep { .. }
                 | Action::Prepare { .. }
                 | Action::Restore { .. }
                 | Action::Recover { .. } => {

@@ -2,7 +2,7 @@
 //!
 //! Words that other rooms choose (classes, risks, layers) are kept as text, so that a record of a later version stays readable.
 
-use crate::base::{CallId, RequestKey, SessionId, TurnNo};
+use crate::base::{CallId, RequestKey, SessionId, TurnNo, WallNs};
 use crate::ledger::{Channel, Redacted};
 use serde::{Deserialize, Serialize};
 
@@ -389,6 +389,26 @@ pub struct Grant {
     pub binding: String,
     /// For whom: the session itself, or one that works for it.
     pub subagent: Option<SessionId>,
+    /// Where it holds.
+    #[serde(default)]
+    pub scope: GrantScope,
+    /// How often it allows; without limit when absent.
+    #[serde(default)]
+    pub uses: Option<u32>,
+    /// Until when.
+    #[serde(default)]
+    pub expires: Option<WallNs>,
+}
+
+/// Where a standing permission holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantScope {
+    /// In its session, as long as its proxy lives.
+    #[default]
+    Session,
+    /// In its workspace, in every session, until it is revoked.
+    User,
 }
 
 impl Approval {

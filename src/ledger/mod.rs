@@ -41,6 +41,7 @@ mod explain;
 mod flood;
 mod fold;
 mod folded;
+mod grants;
 mod history;
 mod hunk;
 mod kin;
@@ -62,8 +63,8 @@ mod view;
 mod window;
 
 pub use approval::{
-    Approval, Asking, Assessment, ContentShape, Decider, EffectShape, Evidence, Grant, OptionShape, Outcome,
-    Settlement,
+    Approval, Asking, Assessment, ContentShape, Decider, EffectShape, Evidence, Grant, GrantScope,
+    OptionShape, Outcome, Settlement,
 };
 pub use blame::blame;
 pub use blobs::Blobs;
@@ -80,6 +81,7 @@ pub use event::{
     SessionHeader, Who,
 };
 pub use fold::{Ledger, loss_of};
+pub use grants::{BadLine, GrantBook, GrantEvent, GrantLine, GrantRow, UserGrant};
 pub use hunk::{EntrySide, entry_id, fingerprint, hunk_id, shown_digest};
 pub use kin::Kin;
 pub use listing::listing;

@@ -1,7 +1,7 @@
 //! What of the approvals of one session is not over: open requests, allowed ones, standing permissions.
 
 use crate::base::{CallId, RequestKey, TurnNo, WallNs};
-use crate::ledger::{Approval, Asking, Grant, Outcome};
+use crate::ledger::{Approval, Asking, Decider, Grant, Outcome};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folded approvals of one session. What is over stays in the file.
@@ -11,6 +11,8 @@ pub struct Standing {
     announced: u32,
     open: BTreeMap<RequestKey, StandingRequest>,
     grants: Vec<Grant>,
+    given: BTreeMap<String, WallNs>,
+    used: BTreeMap<String, u32>,
     approved: BTreeMap<(Option<TurnNo>, CallId), WallNs>,
     differing: BTreeSet<(CallId, Option<TurnNo>, String)>,
     blind: Option<String>,
@@ -49,7 +51,12 @@ impl Standing {
                 self.open.insert(asking.request.clone(), row);
             }
             Approval::Observed(_) => self.announced += 1,
-            Approval::Decided { request, outcome: Outcome::Allow, .. } => {
+            Approval::Decided { request, outcome: Outcome::Allow, by, .. } => {
+                if let Decider::Grant { id } = by
+                    && self.grants.iter().any(|grant| grant.id == *id)
+                {
+                    *self.used.entry(id.clone()).or_default() += 1;
+                }
                 if let Some(row) = self.open.get_mut(request) {
                     row.state = StandingState::Allowed;
                     if let Some(call) = &row.asking.call {
@@ -71,8 +78,15 @@ impl Standing {
             Approval::Differs { call, turn, path } => {
                 self.differing.insert((call.clone(), *turn, path.to_string()));
             }
-            Approval::GrantIssued(grant) => self.grants.push(grant.clone()),
-            Approval::GrantRevoked { grant, reason: _ } => self.grants.retain(|known| known.id != *grant),
+            Approval::GrantIssued(grant) => {
+                self.given.insert(grant.id.clone(), at);
+                self.grants.push(grant.clone());
+            }
+            Approval::GrantRevoked { grant, reason: _ } => {
+                self.grants.retain(|known| known.id != *grant);
+                self.used.remove(grant);
+                self.given.remove(grant);
+            }
             Approval::GateBlind { mode } => self.blind = Some(mode.clone()),
             Approval::PolicyLoaded { digest, .. } => self.policy = Some(digest.clone()),
             Approval::Assessed(_) | Approval::Prompted { .. } | Approval::AnswerRejected { .. } => {}
@@ -102,6 +116,20 @@ impl Standing {
     /// Returns the standing permissions.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
+    }
+
+    /// Returns when a standing permission was given.
+    pub fn given(&self, grant: &str) -> Option<WallNs> {
+        self.given.get(grant).copied()
+    }
+
+    /// Says how often a standing permission may still allow at `now`; `None`: as often as it is asked.
+    pub fn uses_left(&self, grant: &Grant, now: WallNs) -> Option<u32> {
+        if grant.expires.is_some_and(|expires| now >= expires) {
+            return Some(0);
+        }
+        let used = self.used.get(&grant.id).copied().unwrap_or_default();
+        grant.uses.map(|uses| uses.saturating_sub(used))
     }
 
     /// Returns when a call of a turn was last allowed by an answer.

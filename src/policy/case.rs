@@ -27,6 +27,8 @@ pub struct Case {
     pub ours: Vec<String>,
     /// File names that hold secrets.
     pub secrets: Patterns,
+    /// The digest by which a permission that outlives sessions would allow it; `None` where none may.
+    pub standing: Option<String>,
 }
 
 /// What came of judging.
@@ -38,6 +40,8 @@ pub struct Finding {
     pub stands: Vec<String>,
     /// Where the paths that it would change really lead, absolute.
     pub reals: Vec<String>,
+    /// The permission that outlives sessions and allows it. Filled in by who can read them.
+    pub grant: Option<String>,
 }
 
 /// Says where the path of an effect leads, and what a file that it would change holds now.
@@ -80,7 +84,7 @@ impl Case {
         let verdict = judge(&self.subject, &self.policy, self.mode, &context);
         let stands = self.subject.effects().iter().map(|effect| stands(effect, &context)).collect();
         let reals = self.subject.effects().iter().flat_map(|effect| leads(effect, &context)).collect();
-        Finding { verdict, stands, reals }
+        Finding { verdict, stands, reals, grant: None }
     }
 
     fn context<'g>(&self, ground: &'g dyn Ground) -> Context<'g> {

@@ -139,6 +139,13 @@ impl Subject {
         redactor.digest(canonical.to_string().as_bytes())
     }
 
+    /// Returns a keyed digest of exactly what it wants and where, in whatever session: in this workspace, from this directory.
+    pub fn standing(&self, redactor: &Redactor, (workspace, cwd): (&str, &str)) -> String {
+        let effects: Vec<Value> = self.effects.iter().map(Effect::canonical).collect();
+        let canonical = json!({ "v": 1, "workspace": workspace, "cwd": cwd, "effects": effects });
+        redactor.digest(canonical.to_string().as_bytes())
+    }
+
     /// Returns what it wants; never empty.
     pub fn effects(&self) -> &[Effect] {
         &self.effects

@@ -201,7 +201,7 @@ impl Answer {
             | Self::Rebased(_)
             | Self::Resolved(_)
             | Self::Commented(_)
-            | Self::Docket(DocketAnswer::Responded(_)) => {
+            | Self::Docket(DocketAnswer::Responded(_) | DocketAnswer::Revoked(_)) => {
                 let message = format!("it could not be recorded: {reason}");
                 Self::Problem(Problem::new(ProblemKind::Internal, message))
             }
@@ -211,7 +211,7 @@ impl Answer {
             | Self::Note(_)
             | Self::Diff(_)
             | Self::Blame(_)
-            | Self::Docket(DocketAnswer::Pending(_))
+            | Self::Docket(DocketAnswer::Pending(_) | DocketAnswer::Grants(_))
             | Self::Problem(_) => self,
         }
     }

@@ -1,7 +1,7 @@
 //! Asks about what waits for a decision, what stands decided, and the rules: answered from what the engine holds, without a look at disk.
 
 use crate::base::{RequestKey, SessionId, WallNs};
-use crate::ledger::{Asking, Outcome, Redacted};
+use crate::ledger::{Asking, BadLine, GrantRow, GrantScope, Outcome, Redacted};
 use serde::{Deserialize, Serialize};
 
 /// What can be asked of the docket.
@@ -12,14 +12,21 @@ pub enum DocketAsk {
     Pending,
     /// Decide one.
     Respond(Response),
+    /// The standing permissions of the session.
+    Grants,
+    /// Take one back.
+    Revoke {
+        /// Its id or a unique prefix.
+        grant: String,
+    },
 }
 
 impl DocketAsk {
     /// Says whether it decides something: agents' own descendants may not.
     pub fn decides(&self) -> bool {
         match self {
-            Self::Respond(_) => true,
-            Self::Pending => false,
+            Self::Respond(_) | Self::Revoke { .. } => true,
+            Self::Pending | Self::Grants => false,
         }
     }
 }
@@ -35,6 +42,20 @@ pub struct Response {
     pub outcome: Outcome,
     /// The person's words, for a denial.
     pub reason: Option<String>,
+    /// With an allow: a standing permission for the same.
+    #[serde(default)]
+    pub always: Option<StandingAnswer>,
+}
+
+/// A standing permission that is asked for with an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StandingAnswer {
+    /// Where it holds.
+    pub scope: GrantScope,
+    /// How often it allows, beside this time; without limit when absent.
+    pub uses: Option<u32>,
+    /// For how many seconds.
+    pub for_s: Option<u64>,
 }
 
 /// What comes back.
@@ -45,6 +66,42 @@ pub enum DocketAnswer {
     Pending(PendingShape),
     /// To `Respond`: it has gone on, or the agent was told that it may not.
     Responded(RespondedShape),
+    /// To `Grants`.
+    Grants(GrantsShape),
+    /// To `Revoke`: it allows no more.
+    Revoked(Box<GrantItem>),
+}
+
+/// Standing permissions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GrantsShape {
+    /// The oldest first.
+    pub items: Vec<GrantItem>,
+    /// Where the next listing goes on; null when this is all.
+    pub next: Option<u64>,
+}
+
+/// One standing permission, or a line of their file that cannot be used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GrantItem {
+    /// Its id; `line N` of a line that cannot be used.
+    pub key: String,
+    /// `session`, `user` or `unreadable`.
+    pub kind: String,
+    /// When it was given.
+    pub created: WallNs,
+    /// What it allows, in one line.
+    pub summary: String,
+    /// `open` while it allows, `none` when it is used up or its time is over.
+    pub resume: Resume,
+    /// How often it may still allow; null where that is not counted.
+    pub uses_left: Option<u32>,
+    /// Until when.
+    pub expires: Option<WallNs>,
+    /// The session in which it holds; null where it holds in every session of its workspace.
+    pub session_id: Option<SessionId>,
+    /// What is recorded of it.
+    pub record: serde_json::Value,
 }
 
 impl DocketAnswer {
@@ -53,6 +110,8 @@ impl DocketAnswer {
         match self {
             Self::Pending(shape) => serde_json::json!(shape),
             Self::Responded(shape) => serde_json::json!(shape),
+            Self::Grants(shape) => serde_json::json!(shape),
+            Self::Revoked(shape) => serde_json::json!(shape),
         }
     }
 
@@ -69,7 +128,56 @@ impl DocketAnswer {
                 };
                 format!("{outcome}: {}\n", responded.summary)
             }
+            Self::Grants(grants) if grants.items.is_empty() => "nothing is allowed standing\n".to_owned(),
+            Self::Grants(grants) => grants.items.iter().map(GrantItem::text).collect(),
+            Self::Revoked(item) => format!("revoked: {}\n", item.summary),
         }
+    }
+}
+
+impl GrantItem {
+    /// Shows a permission that outlives sessions.
+    pub fn of_row(row: &GrantRow, now: WallNs) -> Self {
+        Self {
+            key: row.grant.id.clone(),
+            kind: "user".to_owned(),
+            created: row.at,
+            summary: row.grant.says.to_string(),
+            resume: if row.is_live(now) { Resume::Open } else { Resume::None },
+            uses_left: row.grant.uses.map(|uses| uses.saturating_sub(row.used)),
+            expires: row.grant.expires,
+            session_id: None,
+            record: serde_json::to_value(&row.grant).unwrap_or_default(),
+        }
+    }
+
+    /// Shows a line that cannot be used, as it stands.
+    pub fn of_line(bad: &BadLine) -> Self {
+        Self {
+            key: format!("line {}", bad.line),
+            kind: "unreadable".to_owned(),
+            created: WallNs(0),
+            summary: bad.reason.clone(),
+            resume: Resume::None,
+            uses_left: None,
+            expires: None,
+            session_id: None,
+            record: serde_json::Value::String(bad.text.clone()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut facts = vec![match (self.kind.as_str(), self.session_id.as_ref()) {
+            ("unreadable", _) => "cannot be read: no standing permission of the file counts".to_owned(),
+            (_, Some(session)) => format!("in session {session}"),
+            (_, None) => "in every session".to_owned(),
+        }];
+        facts.extend(self.uses_left.map(|left| format!("{left} uses left")));
+        facts.extend(self.expires.map(|_| "for a time".to_owned()));
+        if self.resume == Resume::None && self.kind != "unreadable" {
+            facts.push("over".to_owned());
+        }
+        format!("{}  {}\n    {}\n", self.key, self.summary, facts.join(", "))
     }
 }
 

@@ -44,7 +44,10 @@ pub use ask::{
 };
 pub use cards::{Card, CardStyle, Cards, FileChange, Look, Piece};
 pub use compute::compute;
-pub use docket::{DocketAnswer, DocketAsk, PendingRequest, PendingShape, RespondedShape, Response, Resume};
+pub use docket::{
+    DocketAnswer, DocketAsk, GrantItem, GrantsShape, PendingRequest, PendingShape, RespondedShape, Response,
+    Resume, StandingAnswer,
+};
 pub use form::{Chosen, FormField, FormInput, FormPage, page};
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;

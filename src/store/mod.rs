@@ -22,6 +22,7 @@ mod capture;
 mod chain;
 mod contents;
 mod error;
+mod grants;
 mod ignores;
 mod journal;
 mod link;
@@ -52,6 +53,7 @@ pub use capture::{Observed, Observing, OpenReport, RootStore, Sight};
 pub use chain::Chain;
 pub use contents::StoreBlobs;
 pub use error::{Cause, StoreError};
+pub use grants::GrantFile;
 pub use journal::{
     Durability, Journal, Position, Replay, Sink, UnknownLine, read_journal, read_journal_from, replay,
 };

@@ -3,6 +3,7 @@
 //! ```text
 //! STATE/ (0700)
 //! ├─ key              what keys fingerprints of secrets and of what is approved
+//! ├─ grants.jsonl     standing permissions that outlive sessions
 //! ├─ roots/ROOT/      chain.jsonl  chain.lock  observe.lock  presence/PROXY  key  store.git/ (bare)
 //! ├─ sessions/KEY/    ledger.jsonl  lease
 //! └─ run/             NAME.sock

@@ -1,12 +1,15 @@
-//! `hunkgate pending`, `approve`, `deny`: what waits for a person, and their answer.
+//! `hunkgate pending`, `approve`, `deny`, `grants`: what waits for a person, their answer, and what they allowed standing.
 
 use super::cli::{Request, Todo, What};
 use super::port::Port;
 use super::terminal::{Failure, Terminal, choose};
 use super::text;
-use crate::ledger::{Outcome, SessionRowShape};
-use crate::review::{Answer, Ask, DocketAnswer, DocketAsk, PendingShape, Problem, ProblemKind, Response};
-use clap::Args;
+use crate::ledger::{GrantScope, Outcome, SessionRowShape};
+use crate::review::{
+    Answer, Ask, DocketAnswer, DocketAsk, GrantItem, GrantsShape, PendingShape, Problem, ProblemKind,
+    Response, StandingAnswer,
+};
+use clap::{Args, Subcommand};
 use std::path::Path;
 
 /// What the help of `approve` and `deny` ends with.
@@ -46,6 +49,56 @@ pub(super) struct ApproveArgs {
     /// The revision that you saw: at another one the answer does not count
     #[arg(long, value_name = "N")]
     rev: Option<u32>,
+    /// Allow exactly this from now on, without a question: in this session, or in this workspace in every session
+    #[arg(long, value_name = "WHERE", value_parser = ["session", "workspace"])]
+    always: Option<String>,
+    /// With --always: so many times beside this one
+    #[arg(long, value_name = "N", requires = "always", value_parser = clap::value_parser!(u32).range(1..))]
+    uses: Option<u32>,
+    /// With --always: for so long, such as 30m, 8h or 7d
+    #[arg(long = "for", value_name = "TIME", requires = "always", value_parser = seconds)]
+    for_s: Option<u64>,
+}
+
+/// What `grants` is told.
+#[derive(Args)]
+pub(super) struct GrantsArgs {
+    #[command(flatten)]
+    anywhere: Anywhere,
+    #[command(subcommand)]
+    command: Option<GrantsCommand>,
+}
+
+#[derive(Subcommand)]
+enum GrantsCommand {
+    /// Take one back
+    Revoke {
+        /// The permission, by its id or a unique prefix
+        #[arg(value_name = "ID")]
+        grant: String,
+    },
+}
+
+impl GrantsArgs {
+    /// Returns what was meant.
+    pub(super) fn todo(self) -> Todo {
+        let revoke = self.command.map(|GrantsCommand::Revoke { grant }| grant);
+        self.anywhere.ask(What::Grants { revoke })
+    }
+}
+
+fn seconds(text: &str) -> Result<u64, String> {
+    let wrong = || "a time such as 30m, 8h or 7d".to_owned();
+    let unit = text.chars().next_back().ok_or_else(wrong)?;
+    let number: u64 = text.strip_suffix(unit).and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+    let unit = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(unit).filter(|seconds| *seconds > 0).ok_or_else(wrong)
 }
 
 /// What `deny` is told.
@@ -67,9 +120,13 @@ pub(super) struct DenyArgs {
 impl ApproveArgs {
     /// Returns what was meant.
     pub(super) fn todo(self) -> Todo {
-        let Self { anywhere, key, rev } = self;
+        let Self { anywhere, key, rev, always, uses, for_s } = self;
         let outcome = Outcome::Allow;
-        anywhere.ask(What::Respond(Response { request: key, rev, outcome, reason: None }))
+        let always = always.map(|place| {
+            let scope = if place == "workspace" { GrantScope::User } else { GrantScope::Session };
+            StandingAnswer { scope, uses, for_s }
+        });
+        anywhere.ask(What::Respond(Response { request: key, rev, outcome, reason: None, always }))
     }
 }
 
@@ -78,7 +135,7 @@ impl DenyArgs {
     pub(super) fn todo(self) -> Todo {
         let Self { anywhere, key, rev, reason } = self;
         let outcome = Outcome::Deny;
-        anywhere.ask(What::Respond(Response { request: key, rev, outcome, reason }))
+        anywhere.ask(What::Respond(Response { request: key, rev, outcome, reason, always: None }))
     }
 }
 
@@ -98,9 +155,7 @@ pub(super) fn pending(
         all.items.extend(waiting(row, port)?.items);
     }
     all.items.sort_by_key(|item| item.created);
-    let answer = DocketAnswer::Pending(all);
-    let text: String = answer.text().lines().map(|line| text::harmless(line) + "\n").collect();
-    terminal.print(request.json, &answer.json(), &text)?;
+    show(&DocketAnswer::Pending(all), request, terminal)?;
     Ok(0)
 }
 
@@ -154,4 +209,60 @@ fn holder<'r>(
         Some(row) => Ok(row),
         None => choose(rows, None, cwd),
     }
+}
+
+/// Lists what stands allowed, in sessions and beyond them, or takes one of them back.
+pub(super) fn grants(
+    rows: &[SessionRowShape],
+    (request, revoke): (&Request, Option<&str>),
+    port: &dyn Port,
+    terminal: &mut Terminal<'_>,
+) -> Result<u8, Failure> {
+    let mut all = GrantsShape { items: port.grants()?, next: None };
+    let mut holders = Vec::new();
+    for row in rows.iter().filter(|row| row.live) {
+        let wanted = request.session.as_deref();
+        if wanted.is_some_and(|wanted| !row.session_id.as_str().starts_with(wanted)) {
+            continue;
+        }
+        let answer = port.ask(&row.key, Ask::Docket(DocketAsk::Grants));
+        if let Answer::Docket(DocketAnswer::Grants(grants)) = answer {
+            holders.extend(grants.items.iter().map(|item| (item.key.clone(), row)));
+            all.items.extend(grants.items);
+        }
+    }
+    let Some(wanted) = revoke else {
+        let broken = all.items.iter().any(|item| item.kind == "unreadable");
+        show(&DocketAnswer::Grants(all), request, terminal)?;
+        return Ok(if broken { 4 } else { 0 });
+    };
+    let item = only(all.items, wanted)?;
+    if let Some((_, row)) = holders.iter().find(|(key, _)| *key == item.key) {
+        let answer = port.ask(&row.key, Ask::Docket(DocketAsk::Revoke { grant: item.key }));
+        return Ok(terminal.show(row, &answer, request.json)?);
+    }
+    port.revoke(&item.key)?;
+    show(&DocketAnswer::Revoked(Box::new(item)), request, terminal)?;
+    Ok(0)
+}
+
+fn only(items: Vec<GrantItem>, wanted: &str) -> Result<GrantItem, Problem> {
+    let named = |item: &GrantItem| item.kind != "unreadable" && item.key.starts_with(wanted);
+    let mut found = items.into_iter().filter(named);
+    match (found.next(), found.next()) {
+        (Some(item), None) => Ok(item),
+        (None, _) => {
+            Err(Problem::new(ProblemKind::User, format!("no standing permission is called {wanted}"))
+                .hint("`hunkgate grants` lists them"))
+        }
+        (Some(_), Some(_)) => {
+            Err(Problem::new(ProblemKind::User, format!("{wanted} begins several standing permissions"))
+                .hint("`hunkgate grants` lists them"))
+        }
+    }
+}
+
+fn show(answer: &DocketAnswer, request: &Request, terminal: &mut Terminal<'_>) -> std::io::Result<()> {
+    let text: String = answer.text().lines().map(|line| text::harmless(line) + "\n").collect();
+    terminal.print(request.json, &answer.json(), &text)
 }

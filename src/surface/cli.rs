@@ -1,6 +1,6 @@
 //! The command line: what was typed → what is meant.
 
-use super::answering::{ANSWERING, Anywhere, ApproveArgs, DenyArgs};
+use super::answering::{ANSWERING, Anywhere, ApproveArgs, DenyArgs, GrantsArgs};
 use super::approvals::Filter;
 use super::policy::{About, Inquiry};
 use super::setup::Editor;
@@ -146,6 +146,11 @@ pub enum What {
     Pending,
     /// Answer a request of an agent.
     Respond(Response),
+    /// What stands allowed; with an id, take that back.
+    Grants {
+        /// An id or a unique prefix.
+        revoke: Option<String>,
+    },
 }
 
 /// Reads a command line, the program's name first. The error prints itself and knows its exit code.
@@ -203,6 +208,7 @@ Answer an agent
   pending                         the requests that wait for a person, also those that the editor shows
   approve KEY [--rev N]           let it go on, once; only in a terminal
   deny KEY [--reason TEXT]        refuse it; the agent is told why
+  grants [revoke ID]              what stands allowed without a question
 
 SELECTION is one of --file PATH, --call ID, --turn N, --all. Every command that looks or decides takes --session ID
 (default: the newest session whose root holds this directory) and --json. `hunkgate COMMAND --help` says more.
@@ -281,6 +287,11 @@ enum Command {
     /// Refuse a request of an agent
     #[command(after_help = ANSWERING)]
     Deny(DenyArgs),
+    /// What stands allowed without a question, in sessions and beyond them
+    #[command(
+        after_help = "Exit codes: 0 listed or revoked · 2 no such permission · 4 the file of permissions cannot be read in full, and none of them counts"
+    )]
+    Grants(GrantsArgs),
     /// What works here and what does not
     #[command(after_help = "Exit codes: 0 everything works · 1 something does not")]
     Doctor {
@@ -708,6 +719,7 @@ impl Command {
             Self::Pending(anywhere) => anywhere.ask(What::Pending),
             Self::Approve(args) => args.todo(),
             Self::Deny(args) => args.todo(),
+            Self::Grants(args) => args.todo(),
             Self::Bench { directory, rounds, json } => Todo::Bench { directory, rounds, json },
             Self::Gc { json, dry_run } => Todo::Gc { json, dry_run },
             Self::Doctor { json } => Todo::Doctor { json },

@@ -3,7 +3,7 @@
 use crate::base::SessionKey;
 use crate::config::Written;
 use crate::ledger::{Log, Record, SessionRowShape};
-use crate::review::{Answer, Ask, Problem};
+use crate::review::{Answer, Ask, GrantItem, Problem, ProblemKind};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -17,6 +17,16 @@ pub trait Port {
 
     /// Reads the session's ledger and the chains of its roots from `cursor` on, in the order of time, and moves the cursor.
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem>;
+
+    /// Lists the permissions that outlive sessions, and the lines of their file that cannot be used.
+    fn grants(&self) -> Result<Vec<GrantItem>, Problem> {
+        Ok(Vec::new())
+    }
+
+    /// Takes one of them back, by its whole id.
+    fn revoke(&self, grant: &str) -> Result<(), Problem> {
+        Err(Problem::new(ProblemKind::User, format!("no standing permission is called {grant}")))
+    }
 
     /// Deletes a session: its journal, its pins and its notes.
     fn delete(&self, session: &SessionKey) -> Result<(), Problem>;

@@ -91,6 +91,9 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
         | What::Approvals(_)
         | What::Watch => {}
         What::Pending => return answering::pending(&rows, request, port, terminal),
+        What::Grants { revoke } => {
+            return answering::grants(&rows, (request, revoke.as_deref()), port, terminal);
+        }
         What::Respond(response) => return answering::respond(&rows, (request, response), port, terminal),
     }
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
@@ -120,7 +123,9 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
             let answer = port.ask(&row.key, placed(ask, row, &terminal.cwd));
             Ok(terminal.show(row, &answer, request.json)?)
         }
-        What::Sessions | What::Delete { .. } | What::Pending | What::Respond(_) => Ok(0),
+        What::Sessions | What::Delete { .. } | What::Pending | What::Respond(_) | What::Grants { .. } => {
+            Ok(0)
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::port::{Cursor, LogLine, Port};
 use crate::base::SessionKey;
 use crate::ledger::SessionRowShape;
-use crate::review::{Answer, Ask, Problem};
+use crate::review::{Answer, Ask, GrantItem, Problem};
 use std::io::{self, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -31,6 +31,14 @@ impl Port for Waiting<'_> {
 
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
         self.port.log(session, cursor)
+    }
+
+    fn grants(&self) -> Result<Vec<GrantItem>, Problem> {
+        self.port.grants()
+    }
+
+    fn revoke(&self, grant: &str) -> Result<(), Problem> {
+        self.port.revoke(grant)
     }
 
     fn delete(&self, session: &SessionKey) -> Result<(), Problem> {

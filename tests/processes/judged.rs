@@ -182,3 +182,36 @@ fn what_the_agent_runs_answers_no_request() {
     let pending = scene.json(&["pending", "--json"]);
     assert_eq!(pending["items"].as_array().map(Vec::len), Some(1), "{pending}");
 }
+
+#[test]
+fn what_is_always_allowed_in_a_workspace_is_not_asked_again_until_it_is_revoked() {
+    let scene = Scene::new(ENFORCE);
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "make");
+    until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    proxy.send("{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"hunkgate-always-here\"}}}\n");
+    until(&mut proxy, |frame| frame["id"] == 3);
+    proxy.close_input();
+    proxy.finish();
+    let grants = scene.json(&["grants", "--json"]);
+    let key = grants["items"][0]["key"].as_str().expect("a key").to_owned();
+    assert_eq!(
+        (&grants["items"][0]["kind"], &grants["items"][0]["resume"]),
+        (&json!("user"), &json!("open"))
+    );
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "make");
+    let (answered, asked) = until(&mut proxy, |frame| frame["id"] == 3);
+    assert_eq!((answered["result"]["answer"].as_str(), asked), (Some("once"), false));
+    let log = scene.json(&["log", "--approvals", "--kind", "decided", "--json"]);
+    let by = log["items"].as_array().and_then(|items| items.last()).expect("decided")["by"].clone();
+    assert_eq!(by, json!({ "kind": "grant", "id": key }));
+    let revoked = scene.command(&["grants", "revoke", &key]).output().expect("it runs");
+    assert_eq!(revoked.status.code(), Some(0), "{revoked:?}");
+    prompt(&mut proxy, 4, "make");
+    until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    assert_eq!(scene.json(&["grants", "--json"])["items"], json!([]));
+    std::fs::write(scene.at("state/grants.jsonl"), "damaged\n").expect("written");
+    let broken = scene.command(&["grants"]).output().expect("it runs");
+    assert_eq!(broken.status.code(), Some(4), "{broken:?}");
+}

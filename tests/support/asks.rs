@@ -1,7 +1,7 @@
 //! `ask COMMAND`: the words of the command line as an ask.
 
-use hunkgate::ledger::Outcome;
-use hunkgate::review::{Ask, Decide, DecideVerb, DocketAsk, Response, Selector};
+use hunkgate::ledger::{GrantScope, Outcome};
+use hunkgate::review::{Ask, Decide, DecideVerb, DocketAsk, Response, Selector, StandingAnswer};
 
 /// An ask with the raw id of its session, when one is named.
 #[derive(Clone, Debug)]
@@ -35,6 +35,10 @@ pub(crate) fn parse(line: &str) -> Result<Worded, String> {
         "pending" => Ask::Docket(DocketAsk::Pending),
         "approve" => respond(Outcome::Allow, &mut words)?,
         "deny" => respond(Outcome::Deny, &mut words)?,
+        "grants" => match words.value("revoke") {
+            Some(grant) => Ask::Docket(DocketAsk::Revoke { grant }),
+            None => Ask::Docket(DocketAsk::Grants),
+        },
         "blame" => Ask::Blame { path: words.need("a path")? },
         other => return Err(format!("unknown command {other:?}")),
     };
@@ -45,8 +49,17 @@ fn respond(outcome: Outcome, words: &mut Words) -> Result<Ask, String> {
     let rev =
         words.value("--rev").map(|rev| rev.parse().map_err(|_| "no revision".to_owned())).transpose()?;
     let reason = words.value("--reason");
+    let place = words.value("--always");
+    let number = |text: String| text.parse().map_err(|_| "no number".to_owned());
+    let uses = words.value("--uses").map(number).transpose()?;
+    let number = |text: String| text.parse().map_err(|_| "no number".to_owned());
+    let for_s = words.value("--for").map(number).transpose()?;
     let request = words.need("a request")?;
-    Ok(Ask::Docket(DocketAsk::Respond(Response { request, rev, outcome, reason })))
+    let always = place.map(|place| {
+        let scope = if place == "workspace" { GrantScope::User } else { GrantScope::Session };
+        StandingAnswer { scope, uses, for_s }
+    });
+    Ok(Ask::Docket(DocketAsk::Respond(Response { request, rev, outcome, reason, always })))
 }
 
 fn decide(verb: DecideVerb, words: &mut Words) -> Result<Decide, String> {

@@ -160,6 +160,7 @@ impl Play {
             What::JournalFails(reason) => self.world.unwritable = Some(reason.clone()),
             What::Ask(line) => self.ask(line)?,
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
+            What::Grants(line) => self.world.grants += &format!("{line}\n"),
             What::Config(_) => {}
         }
         self.spurious();

@@ -54,6 +54,8 @@ pub(crate) enum What {
     Ask(String),
     /// `answer [KIND] {…}`.
     Answer(Option<String>, String),
+    /// `grants LINE`: somebody writes a line in the file of permissions that outlive sessions.
+    Grants(String),
     /// `config TOML-LINE`.
     Config(String),
 }
@@ -164,6 +166,7 @@ impl<'a> Parser<'a> {
             },
             "ask" => What::Ask(rest.to_owned()),
             "answer" => answer(rest),
+            "grants" => What::Grants(rest.to_owned()),
             "config" => What::Config(rest.to_owned()),
             _ => return Err(format!("unknown statement {word:?}")),
         };

@@ -6,8 +6,8 @@ use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, Sessi
 use hunkgate::config::Config;
 use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup, Sight};
 use hunkgate::ledger::{
-    Cache, Event, FilePlan, Gap, Ledger, Listing, Log, Method, Observation, Record, Redactor, RevertFile,
-    RevertOutcome, RevertResult, Wanted, Why, listing,
+    Cache, Event, FilePlan, Gap, GrantBook, GrantEvent, GrantLine, Ledger, Listing, Log, Method, Observation,
+    Record, Redactor, RevertFile, RevertOutcome, RevertResult, Wanted, Why, listing,
 };
 use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,6 +41,8 @@ pub(crate) struct World {
     /// What a person writes just before the next revert.
     pub(crate) drifting: Option<(String, Vec<u8>)>,
     pub(crate) sessions: Vec<SessionKey>,
+    /// The file of the permissions that outlive sessions.
+    pub(crate) grants: String,
     pub(crate) trace: Vec<String>,
     opened: BTreeSet<RootId>,
     /// The roots of which this run of the proxy has a link, and no gap since.
@@ -102,6 +104,7 @@ impl World {
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
+            grants: String::new(),
             trace: Vec::new(),
             opened: BTreeSet::new(),
             looked: BTreeSet::new(),
@@ -329,7 +332,20 @@ impl World {
                 vec![Input::Computed { ask, computed }]
             }
             Action::Judge { ask, case } => {
-                vec![Input::Judged { ask, finding: Ok(Box::new(case.find(&self.tree))) }]
+                let mut finding = case.find(&self.tree);
+                let standing =
+                    |standing: &String| Some(self.book().covering(standing, self.now.wall)?.id.clone());
+                finding.grant = case.standing.as_ref().and_then(standing);
+                vec![Input::Judged { ask, finding: Ok(Box::new(finding)) }]
+            }
+            Action::Spend { ask, grant } => {
+                let spent = self.book().spend(&grant, self.now.wall);
+                let outcome = spent.map(|event| event.into_iter().for_each(|event| self.keep_grant(event)));
+                vec![Input::Granted { ask, outcome }]
+            }
+            Action::Keep { ask, grant } => {
+                self.keep_grant(GrantEvent::GrantIssued(*grant));
+                vec![Input::Granted { ask, outcome: Ok(()) }]
             }
             Action::Prepare { ask, files } => {
                 let files = files.into_iter().map(|plan| self.prepare(plan)).collect();
@@ -359,6 +375,17 @@ impl World {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Returns the permissions that outlive sessions.
+    fn book(&self) -> GrantBook {
+        GrantBook::read(&self.grants)
+    }
+
+    /// Writes a line in their file.
+    pub(crate) fn keep_grant(&mut self, event: GrantEvent) {
+        let line = GrantLine::new(self.now.wall, event);
+        self.grants += &(serde_json::to_string(&line).expect("because a line is plain data") + "\n");
     }
 
     fn append(&mut self, log: Log, record: Record, durability: Durability) -> Option<Input> {
