@@ -156,7 +156,11 @@ fn exit_codes_are_the_documented_ones() {
         (corpus().into_iter().find(|(name, _)| *name == "status").unwrap().1, 4),
     ];
     for (answer, code) in cases {
-        assert_eq!(told(&request(What::Plain(Ask::Undo), false), answer.clone()).2, code, "{answer:?}");
+        assert_eq!(
+            told(&request(What::Plain(Ask::Undo { dry_run: false }), false), answer.clone()).2,
+            code,
+            "{answer:?}"
+        );
     }
 }
 
@@ -175,7 +179,7 @@ fn hunks_tells_by_its_exit_code_only_when_asked_to() {
 #[test]
 fn a_problem_is_a_sentence_and_a_hint_on_stderr() {
     let answer = Answer::Problem(Problem::new(ProblemKind::Conflict, "it changed since").hint("look again"));
-    let (out, err, code) = told(&request(What::Plain(Ask::Undo), false), answer);
+    let (out, err, code) = told(&request(What::Plain(Ask::Undo { dry_run: false }), false), answer);
     assert_eq!((out.as_str(), err.as_str(), code), ("", "hunkgate: it changed since\nhint: look again\n", 3));
 }
 
@@ -235,6 +239,10 @@ fn completions_and_the_manual_know_every_command() {
         let text = hunkgate(&["completions", shell]);
         assert!(text.contains("accept") && text.contains("review"), "{shell}");
     }
+    let missing =
+        Command::new(env!("CARGO_BIN_EXE_hunkgate")).args(["man", "/nowhere/at/all"]).output().unwrap();
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert!(missing.status.code() == Some(2) && said.contains("/nowhere/at/all"), "{said}");
     assert!(hunkgate(&["man"]).contains(".TH hunkgate"));
     hunkgate(&["man", "."]);
     for subcommand in command().get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {

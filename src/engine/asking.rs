@@ -42,6 +42,8 @@ pub(super) struct Asking {
     session: SessionId,
     behind: Behind,
     cards: Vec<(String, Card)>,
+    /// Changes in files that have no card.
+    unshown: usize,
     with: Questions,
     /// The request that is not answered yet.
     request: Option<IdToken>,
@@ -132,18 +134,19 @@ impl Engine {
             self.say_in_chat(id, &text);
         }
         self.person_told(id, &cards.listing);
-        self.open_asking(ask, id, Behind::End(hold), cards.cards);
+        self.open_asking(ask, id, Behind::End(hold), cards);
     }
 
     /// Asks about what holds a write. No clock ends it: the write waits for the review, not for an answer.
     pub(super) fn begin_gate_asking(&mut self, id: &SessionId, held: &GateShape, cards: Cards) {
         let ask = self.minter.mint_ask();
-        self.open_asking(ask, id, Behind::Gate(held.tool.clone()), cards.cards);
+        self.open_asking(ask, id, Behind::Gate(held.tool.clone()), cards);
     }
 
-    fn open_asking(&mut self, ask: AskId, id: &SessionId, behind: Behind, cards: Vec<Card>) {
+    fn open_asking(&mut self, ask: AskId, id: &SessionId, behind: Behind, cards: Cards) {
+        let unshown = cards.unshown;
         let cards: Vec<(String, Card)> =
-            cards.into_iter().map(|card| (self.minter.mint("hunkgate-review"), card)).collect();
+            cards.cards.into_iter().map(|card| (self.minter.mint("hunkgate-review"), card)).collect();
         for (call, card) in &cards {
             let frame = asking::card(self.dialect, id, &drawn(call, card));
             self.send(Leg::Editor, frame);
@@ -152,6 +155,7 @@ impl Engine {
             session: id.clone(),
             behind,
             cards,
+            unshown,
             with: self.questions(id),
             request: None,
             page: 0,
@@ -222,13 +226,14 @@ impl Engine {
             Behind::End(_) => (String::new(), BUTTONS.as_slice()),
             Behind::Gate(tool) => (format!("{tool} waits. "), [BUTTONS[0], BUTTONS[2]].as_slice()),
         };
+        let unshown = review::unshown(asking.unshown);
         let frame = match (form, asking.cards.first()) {
             (true, _) => review::page(&cards, asking.page).map(|page| {
                 let fields: Vec<Field> = page.fields.into_iter().map(field).collect();
-                asking::form(&id, &session, &format!("{waits}{}", page.message), &fields)
+                asking::form(&id, &session, &format!("{waits}{}{unshown}", page.message), &fields)
             }),
             (false, Some((call, first))) => {
-                let about = format!("{waits}{}", review::question(&cards));
+                let about = format!("{waits}{}{unshown}", review::question(&cards));
                 Some(asking::question(self.dialect, &id, &session, (&drawn(call, first), &about), buttons))
             }
             (false, None) => None,

@@ -10,11 +10,7 @@ use crate::review::{self, Answer, Ask, Plan, Problem, ProblemKind};
 impl Engine {
     pub(super) fn planned(&mut self, id: AskId, plan: Box<Plan>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
-        let (dry_run, now) = if let Ask::Decide(decide) = &job.asked.ask {
-            (decide.dry_run, decide.now)
-        } else {
-            (false, true)
-        };
+        let (dry_run, now) = job.asked.ask.manner();
         if dry_run {
             let shape = plan.dry_run();
             return self.finish(id, Answer::Decided(shape));

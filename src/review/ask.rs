@@ -52,9 +52,17 @@ pub enum Ask {
     /// Accept or reject.
     Decide(Decide),
     /// Take the last decision command back.
-    Undo,
+    Undo {
+        /// Only say what would be done.
+        #[serde(default)]
+        dry_run: bool,
+    },
     /// Make it true again.
-    Redo,
+    Redo {
+        /// Only say what would be done.
+        #[serde(default)]
+        dry_run: bool,
+    },
     /// Comment on lines.
     Comment {
         /// Relative to a root, or absolute.
@@ -101,7 +109,11 @@ impl Ask {
     /// Says whether it changes a decision, a base or a comment's state: agents' own descendants may not.
     pub fn decides(&self) -> bool {
         match self {
-            Self::Decide(_) | Self::Undo | Self::Redo | Self::Rebase { .. } | Self::Resolve { .. } => true,
+            Self::Decide(_)
+            | Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Rebase { .. }
+            | Self::Resolve { .. } => true,
             Self::Docket(ask) => ask.decides(),
             Self::Status
             | Self::Hunks { .. }
@@ -112,6 +124,16 @@ impl Ask {
             | Self::Blame { .. }
             | Self::Cards { .. } => false,
         }
+    }
+}
+
+impl Ask {
+    /// Says of what is planned whether it is only to be told, and whether it waits for no turn.
+    pub fn manner(&self) -> (bool, bool) {
+        if let Self::Decide(decide) = self {
+            return (decide.dry_run, decide.now);
+        }
+        (matches!(self, Self::Undo { dry_run: true } | Self::Redo { dry_run: true }), true)
     }
 }
 

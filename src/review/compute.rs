@@ -51,8 +51,8 @@ impl Desk<'_> {
                 let listing = self.listing(cache);
                 return plan_decide(self.scope(&listing), decide, self.blobs).map(planned);
             }
-            Ask::Undo => return self.undo(cache).map(planned),
-            Ask::Redo => return plan_redo(self.ledger, self.session, self.blobs).map(planned),
+            Ask::Undo { .. } => return self.undo(cache).map(planned),
+            Ask::Redo { .. } => return plan_redo(self.ledger, self.session, self.blobs).map(planned),
             Ask::Comment { path, line_start, line_end, body } => {
                 let place = place(self.ledger, self.session, self.blobs, path)?;
                 let comment = comment(self.blobs, place, (*line_start, *line_end), body)?;

@@ -56,4 +56,4 @@ pub use render::render;
 pub use revert::apply_edits;
 pub use slash::{Command, CommandSpec, Switch, commands, help, parse};
 pub use strip::{Stripper, strip};
-pub use words::{how_to_see, outcome, preface, question, result, reverted, undecided, waits};
+pub use words::{how_to_see, outcome, preface, question, result, reverted, undecided, unshown, waits};

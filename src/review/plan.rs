@@ -10,7 +10,11 @@ use crate::review::{Plan, PlannedItem};
 impl Plan {
     /// Says what would be done, changing nothing.
     pub fn dry_run(&self) -> DecidedShape {
-        DecidedShape { dry_run: true, ..self.shape("planned") }
+        let mut shape = DecidedShape { dry_run: true, ..self.shape("planned") };
+        for item in shape.items.iter_mut().filter(|item| item.outcome == "done") {
+            item.outcome = "planned".to_owned();
+        }
+        shape
     }
 
     /// Says that it waits for the turn's end.

@@ -45,6 +45,15 @@ pub fn question(cards: &[Card]) -> String {
     format!("Keep {changes} {noun} in {place}? Allow keeps, reject puts back what was there")
 }
 
+/// Says in a question how much it is not about; empty where it is about everything.
+pub fn unshown(changes: usize) -> String {
+    match changes {
+        0 => String::new(),
+        1 => ". 1 more change is in a file without a card and stays undecided".to_owned(),
+        more => format!(". {more} more changes are in files without a card and stay undecided"),
+    }
+}
+
 /// Says that a write waits for a review, and how it goes on.
 pub fn waits((tool, path): (&str, &str), because: &str, command: &str) -> String {
     let terminal = "`hunkgate hunks`, `hunkgate accept` and `hunkgate reject` in a terminal";

@@ -244,6 +244,7 @@ enum Command {
     /// What is recorded, newest first
     Sessions(SessionsArgs),
     /// What is in force, the size of the queue, what is degraded
+    #[command(after_help = "Exit codes: 0 done · 4 a root is degraded")]
     Status(Reading),
     /// The queue: every change, with its call and the evidence
     Hunks(HunksArgs),
@@ -259,10 +260,10 @@ enum Command {
     Reject(RejectArgs),
     /// Take the last decision command back as a whole
     #[command(after_help = DECIDING)]
-    Undo(Reading),
+    Undo(UndoArgs),
     /// Make the decision command that was taken back true again
     #[command(after_help = DECIDING)]
-    Redo(Reading),
+    Redo(UndoArgs),
     /// Say something about lines of a file; the agent reads it with the next prompt
     Comment(CommentArgs),
     /// Settle a comment
@@ -388,6 +389,15 @@ struct Reading {
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Args)]
+struct UndoArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// Say what would be done, and touch nothing
+    #[arg(long)]
+    dry_run: bool,
 }
 
 #[derive(Args)]
@@ -618,6 +628,9 @@ enum PolicyCommand {
     Test {
         #[command(flatten)]
         judging: Judging,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
         /// The file
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -667,7 +680,7 @@ impl PolicyArgs {
             PolicyCommand::Check(args) if args.list => (args.judging, args.json, About::List),
             PolicyCommand::Check(args) if args.stdin0 => (args.judging, args.json, About::Stdin),
             PolicyCommand::Check(args) => (args.judging, args.json, About::Command(args.command)),
-            PolicyCommand::Test { judging, file } => (judging, false, About::File(file)),
+            PolicyCommand::Test { judging, json, file } => (judging, json, About::File(file)),
         };
         Inquiry { config: judging.config, mode: judging.mode, json, about }
     }
@@ -702,8 +715,8 @@ impl Command {
                 let insistence = Insistence { reason: args.reason, force: args.force, now: args.now };
                 args.deciding.todo(DecideVerb::Reject, insistence)
             }
-            Self::Undo(reading) => reading.plain(Ask::Undo),
-            Self::Redo(reading) => reading.plain(Ask::Redo),
+            Self::Undo(args) => args.reading.plain(Ask::Undo { dry_run: args.dry_run }),
+            Self::Redo(args) => args.reading.plain(Ask::Redo { dry_run: args.dry_run }),
             Self::Comment(args) => args.todo()?,
             Self::Resolve(args) => args.reading.plain(Ask::Resolve { comment: args.comment }),
             Self::Rebase(args) => args.reading.ask(What::Rebase { root: args.root, agreed: args.yes }),

@@ -206,7 +206,9 @@ impl Machine {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {
-                let problem = Problem::new(ProblemKind::User, format!("failed to write the manual: {error}"));
+                let place = directory.map(|directory| format!(" to {}", directory.display()));
+                let message = format!("failed to write the manual{}: {error}", place.unwrap_or_default());
+                let problem = Problem::new(ProblemKind::User, message);
                 self.complain(&problem.hint("the directory must exist and be writable"))
             }
         }

@@ -117,7 +117,7 @@ pub fn inquire(
             read.map_err(|error| Problem::new(ProblemKind::User, format!("failed to read stdin: {error}")))?;
             desk.many(&bytes, out)
         }
-        About::File(path) => desk.file(path, out),
+        About::File(path) => desk.file(path, inquiry.json, out),
         About::List => Ok(0),
     }
 }
@@ -188,12 +188,12 @@ impl Desk {
     }
 
     /// Judges the commands of a file and says which got another verdict than they must.
-    fn file(&self, path: &Path, out: &mut dyn Write) -> Result<u8, Problem> {
+    fn file(&self, path: &Path, as_json: bool, out: &mut dyn Write) -> Result<u8, Problem> {
         let read = std::fs::read_to_string(path);
         let text = read.map_err(|error| {
             Problem::new(ProblemKind::User, format!("failed to read {}: {error}", path.display()))
         })?;
-        let (mut right, mut wrong) = (0_usize, 0_usize);
+        let (mut right, mut wrong) = (0_usize, Vec::new());
         for (number, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
@@ -210,21 +210,24 @@ impl Desk {
                 right += 1;
                 continue;
             }
-            wrong += 1;
             let why = shape.reasons.first().map(|reason| reason.says.to_string()).unwrap_or_default();
             let shown = self.redactor.redact(&command.replace('\n', "⏎"));
-            write(
-                out,
-                &format!(
-                    "{}:{}: {} instead of {wanted}: {shown} ({why})\n",
-                    path.display(),
-                    number + 1,
-                    shape.verdict
-                ),
-            )?;
+            let (line, got) = (number + 1, shape.verdict);
+            if !as_json {
+                let place = path.display();
+                write(out, &format!("{place}:{line}: {got} instead of {wanted}: {shown} ({why})\n"))?;
+            }
+            wrong.push(
+                json!({ "line": line, "command": shown, "wanted": wanted, "verdict": got, "because": why }),
+            );
         }
-        write(out, &format!("{right} as expected, {wrong} not\n"))?;
-        Ok(u8::from(wrong > 0))
+        let code = u8::from(!wrong.is_empty());
+        let text = match as_json {
+            true => pretty(&json!({ "right": right, "wrong": wrong })),
+            false => format!("{right} as expected, {} not\n", wrong.len()),
+        };
+        write(out, &text)?;
+        Ok(code)
     }
 }
 

@@ -24,10 +24,16 @@ fn heard(world: &mut World) -> Vec<Bytes> {
 }
 
 /// Opens a session of a client that shows buttons, on files that hold `before`, and plays a turn that writes `after`.
-fn turn(version: u32, name: &str, (before, after): (&[u8], &[u8])) -> (World, Vec<Bytes>) {
+fn turn(version: u32, name: &str, texts: (&[u8], &[u8])) -> (World, Vec<Bytes>) {
+    turn_of(version, &[name.to_owned()], texts)
+}
+
+fn turn_of(version: u32, names: &[String], (before, after): (&[u8], &[u8])) -> (World, Vec<Bytes>) {
     let mut world = World::new(Config::default());
     world.tree.declare("/v/root", RootKind::Git);
-    world.tree.write(&format!("/v/root/{name}"), before, WallNs(1));
+    for name in names {
+        world.tree.write(&format!("/v/root/{name}"), before, WallNs(1));
+    }
     let info = if version == 2 { "info" } else { "clientInfo" };
     say(
         &mut world,
@@ -48,7 +54,9 @@ fn turn(version: u32, name: &str, (before, after): (&[u8], &[u8])) -> (World, Ve
     say(&mut world, Leg::Agent, &update(call));
     world.pass(1);
     let at = world.now.wall;
-    world.tree.write(&format!("/v/root/{name}"), after, at);
+    for name in names {
+        world.tree.write(&format!("/v/root/{name}"), after, at);
+    }
     let done = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "completed"});
     say(&mut world, Leg::Agent, &update(done));
     heard(&mut world);
@@ -69,6 +77,27 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
     ];
     prop::collection::vec(line, 0..120)
         .prop_map(|lines| lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect())
+}
+
+#[test]
+fn files_without_a_card_are_named_in_the_question_and_stay_undecided() {
+    for version in [1, 2] {
+        let names: Vec<String> = (0..53).map(|nth| format!("f{nth}.txt")).collect();
+        let (mut world, frames) = turn_of(version, &names, (b"old\n", b"new\n"));
+        let frames: Vec<Value> =
+            frames.iter().filter_map(|frame| serde_json::from_slice(frame).ok()).collect();
+        let cards = |frame: &&Value| frame.to_string().contains("hunkgate-review") && frame["id"].is_null();
+        assert_eq!(frames.iter().filter(cards).count(), 50);
+        let question = frames.iter().find(|frame| frame["method"] == "session/request_permission");
+        let question = question.expect("a question");
+        let said = "3 more changes are in files without a card";
+        assert!(question.to_string().contains(said), "{question}");
+        let chosen = json!({"outcome": {"outcome": "selected", "optionId": "hunkgate-revert"}});
+        say(&mut world, Leg::Editor, &json!({"id": question["id"], "result": chosen}));
+        let stand =
+            names.iter().filter(|name| world.tree.bytes(&format!("/v/root/{name}")) == Some(b"new\n"));
+        assert_eq!(stand.count(), 3, "what had no card is left alone");
+    }
 }
 
 proptest! {

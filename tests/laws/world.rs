@@ -193,11 +193,11 @@ impl World {
     }
 
     pub(crate) fn undo(&mut self) -> Result<Done, Problem> {
-        self.carry_out(&Ask::Undo)
+        self.carry_out(&Ask::Undo { dry_run: false })
     }
 
     pub(crate) fn redo(&mut self) -> Result<Done, Problem> {
-        self.carry_out(&Ask::Redo)
+        self.carry_out(&Ask::Redo { dry_run: false })
     }
 
     /// Plans an ask and carries it out, as the engine does.
