@@ -4,8 +4,7 @@
 //! 1. `proxy-config.example.toml` names every key, and means the defaults (`surfaces::the_example_configuration_means_the_defaults`).
 //! 2. An unknown key is an error that names file, line and the nearest key (`tests::an_unknown_key_names_its_line_and_its_neighbour`).
 //! 3. A project file can only tighten (`tests::a_project_file_only_tightens`).
-//! 4. A key that does nothing yet is named aloud when it is given another value than its default
-//!    (`tests::a_key_without_effect_is_named`).
+//! 4. A section that does nothing yet is named aloud (`tests::a_section_without_effect_is_named`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
@@ -264,16 +263,8 @@ fn default_modes() -> BTreeMap<String, Mode> {
 /// A key, and what may be done with it.
 struct Key {
     name: &'static str,
-    /// Whether it does something in this version.
-    effect: Effect,
     /// What a project file may say.
     project: Project,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Effect {
-    Now,
-    NotYet,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -284,29 +275,29 @@ enum Project {
     UserOnly,
 }
 
-const fn key(name: &'static str, effect: Effect, project: Project) -> Key {
-    Key { name, effect, project }
+const fn key(name: &'static str, project: Project) -> Key {
+    Key { name, project }
 }
 
 /// Every key with one value. `[modes."AGENT"]` and [`LATER_SECTIONS`] stand beside them.
 const KEYS: &[Key] = &[
-    key("approvals", Effect::Now, Project::UserOnly),
-    key("defer", Effect::Now, Project::Tightens),
-    key("max_wait_s", Effect::Now, Project::UserOnly),
-    key("on_record_failure", Effect::Now, Project::Tightens),
-    key("review.at_turn_end", Effect::Now, Project::Tightens),
-    key("review.auto_accept", Effect::Now, Project::Tightens),
-    key("review.max_hold_s", Effect::Now, Project::UserOnly),
-    key("review.headless_clients", Effect::Now, Project::UserOnly),
-    key("review.asking_clients", Effect::Now, Project::UserOnly),
-    key("review.command", Effect::Now, Project::UserOnly),
-    key("gate.hold", Effect::Now, Project::Tightens),
-    key("store.max_size", Effect::Now, Project::UserOnly),
-    key("store.keep", Effect::NotYet, Project::UserOnly),
-    key("secrets.withhold", Effect::Now, Project::Tightens),
-    key("log.level", Effect::Now, Project::UserOnly),
-    key("log.file", Effect::Now, Project::UserOnly),
-    key("tui.keys", Effect::Now, Project::UserOnly),
+    key("approvals", Project::UserOnly),
+    key("defer", Project::Tightens),
+    key("max_wait_s", Project::UserOnly),
+    key("on_record_failure", Project::Tightens),
+    key("review.at_turn_end", Project::Tightens),
+    key("review.auto_accept", Project::Tightens),
+    key("review.max_hold_s", Project::UserOnly),
+    key("review.headless_clients", Project::UserOnly),
+    key("review.asking_clients", Project::UserOnly),
+    key("review.command", Project::UserOnly),
+    key("gate.hold", Project::Tightens),
+    key("store.max_size", Project::UserOnly),
+    key("store.keep", Project::UserOnly),
+    key("secrets.withhold", Project::Tightens),
+    key("log.level", Project::UserOnly),
+    key("log.file", Project::UserOnly),
+    key("tui.keys", Project::UserOnly),
 ];
 
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
@@ -418,9 +409,6 @@ impl Config {
 
     fn take(&mut self, written: &Written) {
         for setting in &written.settings {
-            if setting.is_idle() && !self.already(&setting.value) {
-                self.warn(written.no_effect(setting.name, setting.line));
-            }
             self.put(setting.value.clone());
         }
         for row in &written.modes {
@@ -449,9 +437,6 @@ impl Config {
     /// Lets a project's file make what holds stricter; whatever else it says is ignored, with a warning.
     pub fn tighten(&mut self, written: &Written) {
         for setting in &written.settings {
-            if setting.is_idle() && !self.already(&setting.value) {
-                self.warn(written.no_effect(setting.name, setting.line));
-            }
             match self.stricter(&setting.value) {
                 Some(value) if setting.key().project == Project::Tightens => self.put(value),
                 _ if self.already(&setting.value) => {}
@@ -531,10 +516,6 @@ impl Setting {
     fn key(&self) -> &'static Key {
         KEYS.iter().find(|key| key.name == self.name).expect("because settings are made from the table")
     }
-
-    fn is_idle(&self) -> bool {
-        self.key().effect == Effect::NotYet
-    }
 }
 
 impl Written {
@@ -588,11 +569,6 @@ impl Written {
     /// Returns the sections that are accepted and have no effect in this version.
     pub fn later_sections() -> &'static [&'static str] {
         LATER_SECTIONS
-    }
-
-    /// Returns the keys that are accepted and have no effect in this version.
-    pub fn later_keys() -> impl Iterator<Item = &'static str> {
-        KEYS.iter().filter(|key| key.effect == Effect::NotYet).map(|key| key.name)
     }
 
     fn no_effect(&self, name: &str, line: usize) -> String {
@@ -651,11 +627,10 @@ mod tests {
     }
 
     #[test]
-    fn a_key_without_effect_is_named() {
+    fn a_section_without_effect_is_named() {
         let config = user("store.keep = \"30d\"\n[[assessor]]\nid = 'x'\n");
-        assert_eq!(config.warnings.len(), 2, "{:?}", config.warnings);
-        assert!(config.warnings[0].contains("config.toml:1: store.keep has no effect"));
-        assert!(config.warnings[1].contains("[assessor]"));
+        assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
+        assert!(config.warnings[0].contains("config.toml:2: [assessor] has no effect"));
         assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
     }
 

@@ -355,14 +355,11 @@ fn the_example_configuration_means_the_defaults() {
 }
 
 #[test]
-fn the_example_configuration_names_every_key_and_marks_what_does_nothing_yet() {
+fn the_example_configuration_names_every_key() {
     let text = example();
     for name in Written::key_names() {
         let key = name.rsplit('.').next().unwrap();
-        let at = text.find(&format!("\n{key} =")).unwrap_or_else(|| panic!("{name} is not documented"));
-        let comment = text[..at].rsplit("\n\n").next().unwrap();
-        let later = Written::later_keys().any(|later| later == name);
-        assert_eq!(comment.contains("(later"), later, "{name}");
+        assert!(text.contains(&format!("\n{key} =")), "{name} is not documented");
     }
     for section in Written::later_sections() {
         assert!(text.contains(&format!("[{section}]")), "{section}");

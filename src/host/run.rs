@@ -15,6 +15,7 @@ use crate::host::recorder::Recorder;
 use crate::host::relay::{Gauges, Parts, Relay};
 use crate::host::signal;
 use crate::host::socket::{self, Socket};
+use crate::host::stock;
 use crate::host::voice::{Voice, start_drain};
 use crate::host::wires::Wires;
 use crate::ledger::Redactor;
@@ -196,6 +197,7 @@ fn performer(
     let recorded = place(launch, config, proxy, clock).and_then(|mut place| {
         let socket = listen(&place, inbox);
         place.socket = socket.as_ref().map(|socket| socket.path().to_owned());
+        keep_no_longer(&place, config);
         let effects = Effects::start(place, None, inbox.clone());
         let effects = effects.map_err(|error| format!("cannot start a thread: {error}"))?;
         Ok((effects, socket))
@@ -206,6 +208,21 @@ fn performer(
             tracing::warn!("forwarding without recording: {reason}");
             unrecorded(inbox, reason)
         }
+    }
+}
+
+/// Deletes, beside everything else, the sessions that `[store] keep` gives up.
+fn keep_no_longer(place: &Place, config: &Config) {
+    if config.store.keep_days.is_none() {
+        return;
+    }
+    let (state, config) = (place.state.clone(), config.clone());
+    let work = move || match stock::give_up(&state, &config) {
+        Ok(gone) => gone.iter().for_each(|session| tracing::info!("deleted session {}", session.key)),
+        Err(error) => tracing::warn!("failed to {error}"),
+    };
+    if let Err(error) = std::thread::Builder::new().name("keep".into()).spawn(work) {
+        tracing::warn!("cannot start a thread: {error}");
     }
 }
 

@@ -1,10 +1,11 @@
 //! How much is kept, for whom, and the sweep of what deleted sessions left behind.
 
-use crate::base::{RootId, SessionId};
+use crate::base::{RootId, SessionId, WallNs};
 use crate::config::Config;
 use crate::host::ancestry::proxy_above;
+use crate::host::clock::Clock;
 use crate::review::{Problem, ProblemKind};
-use crate::store::{SessionOnDisk, StateDir, Stock};
+use crate::store::{SessionOnDisk, StateDir, Stock, StoreError};
 use crate::surface::{RootStockShape, StockShape, SweptShape, UserShape};
 use std::path::Path;
 
@@ -17,15 +18,55 @@ pub fn stock(state: &Path, config: &Config) -> StockShape {
     let dropped = stocks.iter().filter(|stock| plan.drop.contains(&stock.root));
     let bytes = trash + dropped.map(Stock::bytes).sum::<u64>();
     let roots = stocks.into_iter().map(|stock| root_shape(stock, &sessions, config.store.max_size)).collect();
+    let given_up = given_up(&sessions, config, Clock::start().now().wall).map(user).collect();
     StockShape {
         state_dir: state.path().to_owned(),
         cap: config.store.max_size,
         roots,
-        swept: SweptShape { dry_run: true, trash, pins: plan.unpin, roots: plan.drop, bytes },
+        swept: SweptShape {
+            dry_run: true,
+            sessions: given_up,
+            trash,
+            pins: plan.unpin,
+            roots: plan.drop,
+            bytes,
+        },
     }
 }
 
-/// Sweeps what deleted sessions left behind. Refused where an agent's process asks for it.
+/// Returns the sessions that `[store] keep` gives up: nobody holds them, their ledgers have not grown for so long, and
+/// their roots are there. What is on a disk that is away is kept.
+fn given_up<'s>(
+    sessions: &'s [SessionOnDisk],
+    config: &Config,
+    now: WallNs,
+) -> impl Iterator<Item = &'s SessionOnDisk> {
+    const DAY: i64 = 24 * 3_600 * 1_000_000_000;
+    let kept_ns = config.store.keep_days.and_then(|days| i64::try_from(days).ok()?.checked_mul(DAY));
+    sessions.iter().filter(move |session| {
+        let old = kept_ns.is_some_and(|kept_ns| session.grew.0.saturating_add(kept_ns) < now.0);
+        let is_there = |roots: &[(RootId, String)]| roots.iter().all(|(_, path)| Path::new(path).is_dir());
+        old && session.live.is_none() && session.header.as_ref().is_ok_and(|header| is_there(&header.roots))
+    })
+}
+
+/// Deletes the sessions that `[store] keep` gives up. One that somebody takes meanwhile is left.
+pub(crate) fn give_up(state: &StateDir, config: &Config) -> Result<Vec<SessionOnDisk>, StoreError> {
+    let mut gone = Vec::new();
+    if config.store.keep_days.is_some() {
+        let sessions = state.sessions();
+        for session in given_up(&sessions, config, Clock::start().now().wall) {
+            if state.holder(&session.key).is_none() {
+                state.delete_session(&session.key)?;
+                gone.push(session.clone());
+            }
+        }
+    }
+    Ok(gone)
+}
+
+/// Deletes the sessions that `[store] keep` gives up, and sweeps what deleted sessions left behind. Refused where an
+/// agent's process asks for it.
 pub fn sweep(state: &Path, config: &Config) -> Result<StockShape, Problem> {
     let mut found = stock(state, config);
     if !state.is_dir() {
@@ -39,11 +80,18 @@ pub fn sweep(state: &Path, config: &Config) -> Result<StockShape, Problem> {
         let message = "a process that an agent started may not sweep";
         return Err(Problem::new(ProblemKind::Conflict, message).hint("--dry-run says what there is"));
     }
+    let given_up = give_up(&dir, config).map_err(trouble)?;
     let swept = dir.sweep().map_err(trouble)?;
     let gone = found.roots.iter().filter(|root| swept.drop.contains(&root.root));
     let bytes = found.swept.trash + gone.map(|root| root.bytes).sum::<u64>();
-    found.swept =
-        SweptShape { dry_run: false, trash: found.swept.trash, pins: swept.unpin, roots: swept.drop, bytes };
+    found.swept = SweptShape {
+        dry_run: false,
+        sessions: given_up.iter().map(user).collect(),
+        trash: found.swept.trash,
+        pins: swept.unpin,
+        roots: swept.drop,
+        bytes,
+    };
     Ok(found)
 }
 

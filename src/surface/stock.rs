@@ -55,6 +55,8 @@ pub struct UserShape {
 pub struct SweptShape {
     /// Whether nothing was touched.
     pub dry_run: bool,
+    /// Sessions that `[store] keep` gives up.
+    pub sessions: Vec<UserShape>,
     /// Bytes of deleted sessions that were not gone yet.
     pub trash: u64,
     /// Pins of sessions that are no longer there, by root.
@@ -96,6 +98,15 @@ impl StockShape {
     }
 
     fn swept_text(&self) -> String {
+        let swept = &self.swept;
+        let gone = swept.sessions.iter().map(|user| text::harmless(user.session_id.as_str()));
+        let verb = if swept.dry_run { "would delete" } else { "deleted" };
+        let deleted: String =
+            gone.map(|name| format!("{verb} session {name}: [store] keep is over\n")).collect();
+        deleted + &self.left_behind()
+    }
+
+    fn left_behind(&self) -> String {
         let swept = &self.swept;
         if swept.trash == 0 && swept.pins.is_empty() && swept.roots.is_empty() {
             return "nothing to sweep: only what deleted sessions leave behind is swept\n".to_owned();

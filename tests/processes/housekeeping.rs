@@ -125,3 +125,45 @@ fn a_measurement_leaves_the_repository_and_the_temporary_directory_as_they_were(
     assert_eq!(alone["looks"][0]["git_ns"], json!(null));
     assert!(bench("absent", None).as_str().unwrap().contains("absent"));
 }
+
+// `[store] keep`: what nobody held and nothing happened in for so long goes when a proxy starts, or with `gc`; what is
+// held, younger, or of a directory that is away stays.
+#[test]
+fn a_session_that_is_kept_no_longer_goes_and_no_other() {
+    let scratch = Scratch::git();
+    scratch.write("home/.config/hunkgate/config.toml", "[store]\nkeep = \"30d\"\n");
+    scratch.turn("echo one > a.txt");
+    let aged = |days: u64| {
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 24 * 3600);
+        for session in std::fs::read_dir(scratch.at("state/sessions")).unwrap().flatten() {
+            let ledger = std::fs::File::options().append(true).open(session.path().join("ledger.jsonl"));
+            ledger.unwrap().set_modified(then).unwrap();
+        }
+    };
+    let kept = || scratch.json(&["sessions"])["items"].as_array().unwrap().len();
+    aged(29);
+    assert_eq!((scratch.json(&["gc"])["swept"]["sessions"].clone(), kept()), (json!([]), 1));
+    aged(31);
+    std::fs::rename(scratch.repository(), scratch.at("away")).unwrap();
+    let elsewhere = |words: &[&str]| {
+        let output = scratch.hunkgate(words).current_dir(scratch.at("home")).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let said = elsewhere(&["gc"]);
+    assert!(!said.contains("deleted session s1"), "its directory is away: {said}");
+    std::fs::rename(scratch.at("away"), scratch.repository()).unwrap();
+    assert!(elsewhere(&["gc", "--dry-run"]).contains("would delete session s1: [store] keep is over"));
+    assert_eq!(kept(), 1);
+    assert!(elsewhere(&["gc"]).contains("deleted session s1: [store] keep is over"));
+    assert_eq!(kept(), 0);
+    assert_eq!(scratch.read("repository/a.txt"), "one\n");
+
+    scratch.turn("echo two > a.txt");
+    aged(31);
+    let mut live = scratch.session();
+    crate::proxy::until("the old session is gone, the new one is there", || kept() == 1);
+    live.prompt("echo three > a.txt");
+    aged(31);
+    assert_eq!(scratch.json(&["gc"])["swept"]["sessions"], json!([]), "a proxy holds it");
+    live.end();
+}
