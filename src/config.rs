@@ -36,6 +36,10 @@ pub struct Config {
     pub log: Log,
     /// Action of the terminal UI → the keys that do it, where the person changed them.
     pub keys: BTreeMap<String, Vec<String>>,
+    /// The port of the web console on the loopback; 0: any that is free.
+    pub web_port: u16,
+    /// What an agent may do that reviews over MCP.
+    pub mcp_may: BTreeSet<McpMay>,
     /// The rules of the policy, as they were written; a project's never allow.
     pub rules: Vec<RuleText>,
     /// What was accepted and has no effect, or was ignored: one sentence each, for status and stderr.
@@ -119,6 +123,15 @@ pub enum Mode {
     Auto,
     /// Review before a write, where that can be enforced.
     Normal,
+}
+
+/// `mcp.may`: what a reviewing agent may do beside looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum McpMay {
+    /// Comment, and settle comments.
+    Comment,
+    /// Accept and reject, never in its own session.
+    Decide,
 }
 
 /// `[store]`.
@@ -235,6 +248,8 @@ impl Default for Config {
             withhold: BTreeSet::new(),
             log: Log { level: "warn".to_owned(), file: None },
             keys: BTreeMap::new(),
+            web_port: 0,
+            mcp_may: BTreeSet::from([McpMay::Comment]),
             rules: Vec::new(),
             warnings: Vec::new(),
         }
@@ -298,10 +313,12 @@ const KEYS: &[Key] = &[
     key("log.level", Project::UserOnly),
     key("log.file", Project::UserOnly),
     key("tui.keys", Project::UserOnly),
+    key("web.port", Project::UserOnly),
+    key("mcp.may", Project::Tightens),
 ];
 
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
-const LATER_SECTIONS: &[&str] = &["assessor", "observe", "reviews", "web", "mcp"];
+const LATER_SECTIONS: &[&str] = &["assessor", "observe", "reviews"];
 
 /// The sections of the policy. Requests are judged by them under `enforce`; `hunkgate policy` reads them always.
 const POLICY_SECTIONS: &[&str] = &["permissions", "rule"];
@@ -378,6 +395,8 @@ enum Value {
     Level(String),
     File(Option<String>),
     Keys(BTreeMap<String, Vec<String>>),
+    WebPort(u16),
+    McpMay(BTreeSet<McpMay>),
 }
 
 impl Config {
@@ -470,6 +489,7 @@ impl Config {
             Value::AutoAccept(asked) => (!asked).then(|| value.clone()),
             Value::Hold(asked) => Some(Value::Hold(self.hold.union(asked).copied().collect())),
             Value::Withhold(asked) => Some(Value::Withhold(self.withhold.union(asked).cloned().collect())),
+            Value::McpMay(asked) => Some(Value::McpMay(self.mcp_may.intersection(asked).copied().collect())),
             Value::MaxHold(_)
             | Value::MaxWait(_)
             | Value::Headless(_)
@@ -479,7 +499,8 @@ impl Config {
             | Value::Keep(_)
             | Value::Level(_)
             | Value::File(_)
-            | Value::Keys(_) => None,
+            | Value::Keys(_)
+            | Value::WebPort(_) => None,
         }
     }
 
@@ -508,6 +529,8 @@ impl Config {
             Value::Level(value) => self.log.level = value,
             Value::File(value) => self.log.file = value,
             Value::Keys(value) => self.keys = value,
+            Value::WebPort(value) => self.web_port = value,
+            Value::McpMay(value) => self.mcp_may = value,
         }
     }
 }
@@ -556,7 +579,9 @@ impl Written {
             | Value::Keep(_)
             | Value::Level(_)
             | Value::File(_)
-            | Value::Keys(_) => None,
+            | Value::Keys(_)
+            | Value::WebPort(_)
+            | Value::McpMay(_) => None,
         });
         patterns.flatten().map(String::as_str)
     }

@@ -6,6 +6,7 @@ use hunkgate::ledger::Channel;
 use hunkgate::review::{Problem, ProblemKind};
 use hunkgate::surface::{self, Machine, Todo};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 fn main() -> ExitCode {
     let invocation = match surface::parse(std::env::args_os()) {
@@ -34,6 +35,14 @@ fn main() -> ExitCode {
                 let keys = config.keys.clone();
                 let port = Recorded::at(machine.state(), config).through(Channel::Tui);
                 machine.review(session.as_deref(), &keys, port)
+            }
+            Err(problem) => machine.complain(&problem),
+        },
+        Todo::Web { session, port, json } => match machine.config() {
+            Ok(config) => {
+                let port = port.unwrap_or(config.web_port);
+                let doors = Recorded::at(machine.state(), config).through(Channel::Web);
+                machine.web((session.as_deref(), json), port, Arc::new(doors))
             }
             Err(problem) => machine.complain(&problem),
         },

@@ -25,6 +25,9 @@ use std::process::Command;
 #[cfg(feature = "tui")]
 #[path = "surfaces/tui.rs"]
 mod tui;
+#[cfg(feature = "web")]
+#[path = "surfaces/web.rs"]
+mod web;
 
 // ── help ──
 

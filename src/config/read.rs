@@ -1,8 +1,8 @@
 //! One file's text → what it says, with the line of each word.
 
 use super::{
-    Approvals, AtTurnEnd, ConfigError, DECISIONS, Defer, Holdable, KEYS, LATER_SECTIONS, MODES, ModeSetting,
-    OnRecordFailure, POLICY_SECTIONS, RuleBy, RuleText, Setting, Value, Written,
+    Approvals, AtTurnEnd, ConfigError, DECISIONS, Defer, Holdable, KEYS, LATER_SECTIONS, MODES, McpMay,
+    ModeSetting, OnRecordFailure, POLICY_SECTIONS, RuleBy, RuleText, Setting, Value, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
@@ -214,6 +214,12 @@ impl Reader<'_> {
                 Value::File((!path.is_empty()).then(|| path.to_owned()))
             }
             "tui.keys" => Value::Keys(self.keys(name, at, value)?),
+            "web.port" => {
+                let number = self.number(name, at, value)?;
+                let port = u16::try_from(number).map_err(|_| self.wrong(at, name, "a port, 0 to 65535"))?;
+                Value::WebPort(port)
+            }
+            "mcp.may" => Value::McpMay(self.may(name, at, value)?),
             other => return Err(self.unknown(at, other)),
         })
     }
@@ -277,6 +283,15 @@ impl Reader<'_> {
             "fs" => Ok(Holdable::Fs),
             "terminal" => Ok(Holdable::Terminal),
             _ => Err(self.wrong(at, name, all)),
+        };
+        self.strings(name, at, value)?.into_iter().map(meaning).collect()
+    }
+
+    fn may(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<BTreeSet<McpMay>, ConfigError> {
+        let meaning = |word: String| match word.as_str() {
+            "comment" => Ok(McpMay::Comment),
+            "decide" => Ok(McpMay::Decide),
+            _ => Err(self.wrong(at, name, "a list of \"comment\", \"decide\"")),
         };
         self.strings(name, at, value)?.into_iter().map(meaning).collect()
     }

@@ -31,6 +31,7 @@
 mod ancestry;
 mod child;
 mod clock;
+mod console;
 mod costs;
 mod demo;
 mod desk;
@@ -42,6 +43,7 @@ mod judge;
 mod kin;
 mod leg;
 mod log;
+mod peer;
 mod perform;
 mod recorded;
 mod recorder;

@@ -4,15 +4,16 @@ use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::Config;
 use crate::host::ancestry::proxy_above;
 use crate::host::clock::Clock;
-use crate::host::desk;
+use crate::host::{console, desk, peer};
 use crate::ledger::{
     Actor, Channel, Event, GrantEvent, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who,
 };
 use crate::review::{Answer, Ask, Asked, GrantItem, Problem, ProblemKind};
 use crate::store::{GrantFile, Position, SessionOnDisk, StateDir, StoreError, replay};
-use crate::surface::{Cursor, LogLine, Mark, Port};
+use crate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port};
 use std::fs;
 use std::io::{self, Read as _, Seek as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The port of the command line: reads the files, and asks through the session's proxy where one lives.
@@ -61,12 +62,7 @@ impl Port for Recorded {
     }
 
     fn ask(&self, session: &SessionKey, ask: Ask) -> Answer {
-        let actor = Actor { who: Who::Person, channel: self.channel };
-        let asked = Asked { session: session.clone(), actor, may_decide: false, ask };
-        match self.must_open() {
-            Ok(state) => desk::ask(&state, &self.config, asked),
-            Err(problem) => Answer::Problem(problem),
-        }
+        self.ask_for(session, Who::Person, ask)
     }
 
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
@@ -122,6 +118,29 @@ impl Port for Recorded {
             return Err(problem.hint("end the agent first"));
         }
         state.delete_session(session).map(drop).map_err(trouble)
+    }
+}
+
+impl Doors for Recorded {
+    fn is_agents(&self, caller: Option<&Caller>) -> bool {
+        let Ok(Some(state)) = self.open() else { return false };
+        let ours = i32::try_from(std::process::id()).unwrap_or_default();
+        proxy_above(&state, ours).is_some() || caller.is_some_and(|caller| peer::agents_hold(&state, caller))
+    }
+
+    fn ask_for(&self, session: &SessionKey, who: Who, ask: Ask) -> Answer {
+        let actor = Actor { who, channel: self.channel };
+        let asked = Asked { session: session.clone(), actor, may_decide: false, ask };
+        match self.must_open() {
+            Ok(state) => desk::ask(&state, &self.config, asked),
+            Err(problem) => Answer::Problem(problem),
+        }
+    }
+
+    fn announce(&self, address: Option<SocketAddr>) {
+        if let Ok(Some(state)) = self.open() {
+            console::announce(&state, address);
+        }
     }
 }
 

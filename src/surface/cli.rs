@@ -39,6 +39,15 @@ pub enum Todo {
         /// An id or a unique prefix; the newest session whose root holds the current directory when absent.
         session: Option<String>,
     },
+    /// The web console.
+    Web {
+        /// The session it shows first, by id or unique prefix.
+        session: Option<String>,
+        /// `--port`; the configured one when absent.
+        port: Option<u16>,
+        /// Print one line of JSON.
+        json: bool,
+    },
     /// What works here.
     Doctor {
         /// As JSON.
@@ -196,6 +205,7 @@ See what changed
 
 Decide
   review                          the queue in the terminal: read, accept, reject and comment with single keys
+  web                             the queue in a browser, on 127.0.0.1
   accept ID… | SELECTION          keep it; writes no file
   reject ID… | SELECTION          put it back on disk and tell the agent
   undo, redo                      take the last decision back, or forward again
@@ -252,6 +262,11 @@ enum Command {
     Show(ShowArgs),
     /// The queue in the terminal: read, accept, reject and comment with single keys
     Review(ReviewArgs),
+    /// The queue in a browser, on 127.0.0.1: every session, live and past
+    #[command(
+        after_help = "The address holds a token that is good once and becomes a cookie. Programs send the bearer token of --json.\nA process that an agent started may not open a console, and decides nothing through one."
+    )]
+    Web(WebArgs),
     /// Keep changes; writes no file
     #[command(after_help = DECIDING)]
     Accept(AcceptArgs),
@@ -405,6 +420,15 @@ struct ReviewArgs {
     /// A session by id or unique prefix [default: the newest whose root holds this directory]
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+}
+
+#[derive(Args)]
+struct WebArgs {
+    #[command(flatten)]
+    reading: Reading,
+    /// The port [default: web.port of the configuration, or any that is free]
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
 }
 
 #[derive(Args)]
@@ -709,6 +733,9 @@ impl Command {
                 args.reading.ask(What::Hunks { paths: args.paths, exit_code: args.exit_code, by: args.by })
             }
             Self::Review(args) => Todo::Review { session: args.session },
+            Self::Web(args) => {
+                Todo::Web { session: args.reading.session, port: args.port, json: args.reading.json }
+            }
             Self::Show(args) => args.reading.plain(Ask::Show { id: args.id }),
             Self::Accept(args) => args.deciding.todo(DecideVerb::Accept, Insistence::default()),
             Self::Reject(args) => {

@@ -6,16 +6,18 @@ use super::doctor::{Health, Patient, examine, report};
 use super::manual::{completions, manual};
 use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
-use super::port::{Launch, Port};
+use super::port::{Doors, Launch, Port};
 use super::setup::{Editor, setup};
 use super::stock::StockShape;
-#[cfg(feature = "tui")]
+#[cfg(any(feature = "tui", feature = "web"))]
 use super::terminal::choose;
 use super::terminal::{Terminal, carry_out};
 use super::text::{self, Style};
 #[cfg(feature = "tui")]
 use super::tui;
 use super::waiting::Waiting;
+#[cfg(feature = "web")]
+use super::web;
 use crate::config::{Approvals, Config, Written};
 use crate::policy::Policy;
 use crate::review::{Problem, ProblemKind};
@@ -25,7 +27,6 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-#[cfg(feature = "tui")]
 use std::sync::Arc;
 
 /// This process.
@@ -112,6 +113,44 @@ impl Machine {
     ) -> ExitCode {
         let problem = Problem::new(ProblemKind::Config, "this build has no terminal UI");
         self.complain(&problem.hint("build it with the feature `tui`; `hunkgate hunks` lists the queue"))
+    }
+
+    /// Serves the console until the process is asked to end; says where it is.
+    #[cfg(feature = "web")]
+    pub fn web(&self, (session, json): (Option<&str>, bool), port: u16, doors: Arc<dyn Doors>) -> ExitCode {
+        let served = self.first_session(session, doors.as_ref()).and_then(|first| {
+            let console = web::Console::open(doors, port, first)?;
+            let opened = console.opened();
+            let text = if json {
+                serde_json::to_string(opened).unwrap_or_default() + "\n"
+            } else {
+                format!("{}\nThe address is good once. Ctrl-C ends the console.\n", opened.url)
+            };
+            self.say(&text);
+            let failed = |error: io::Error| {
+                Problem::new(ProblemKind::Internal, format!("the console failed: {error}"))
+            };
+            console.run().map_err(failed)
+        });
+        served.map_or_else(|problem| self.complain(&problem), |()| ExitCode::SUCCESS)
+    }
+
+    /// Says that this build cannot.
+    #[cfg(not(feature = "web"))]
+    pub fn web(&self, _: (Option<&str>, bool), _port: u16, _doors: Arc<dyn Doors>) -> ExitCode {
+        let problem = Problem::new(ProblemKind::Config, "this build has no web console");
+        self.complain(&problem.hint("build it with the feature `web`; `hunkgate hunks` lists the queue"))
+    }
+
+    /// Finds the session that was named, which must be there, or the newest of this directory, which need not.
+    #[cfg(feature = "web")]
+    fn first_session(&self, session: Option<&str>, doors: &dyn Doors) -> Result<Option<String>, Problem> {
+        let rows = doors.sessions()?;
+        match choose(&rows, session, &self.cwd) {
+            Ok(row) => Ok(Some(row.key.as_str().to_owned())),
+            Err(problem) if session.is_some() => Err(problem),
+            Err(_) => Ok(None),
+        }
     }
 
     #[cfg(feature = "tui")]

@@ -20,8 +20,11 @@ mod base64;
 mod cli;
 mod costs;
 mod doctor;
+#[cfg(any(feature = "tui", feature = "web"))]
+mod ink;
 mod machine;
 mod manual;
+mod methods;
 mod places;
 mod policy;
 mod port;
@@ -33,6 +36,8 @@ pub mod text;
 #[cfg(feature = "tui")]
 pub mod tui;
 mod waiting;
+#[cfg(feature = "web")]
+pub mod web;
 
 pub use approvals::Filter;
 pub use cli::{By, Invocation, Request, Todo, What, Wrap, command, parse};
@@ -40,9 +45,10 @@ pub use costs::{CostShape, CostsShape};
 pub use doctor::{Check, Health, Patient, examine, report};
 pub use machine::{Machine, usage};
 pub use manual::{completions, manual};
+pub use methods::Asking;
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use policy::{About, Bench, Disk, Inquiry, inquire};
-pub use port::{Cursor, Launch, LogLine, Mark, Port};
+pub use port::{Caller, Cursor, Doors, Launch, LogLine, Mark, Port};
 pub use setup::{Editor, setup};
 pub use stock::{RootStockShape, StockShape, SweptShape, UserShape};
 pub use terminal::{Terminal, carry_out};

@@ -2,9 +2,10 @@
 
 use crate::base::SessionKey;
 use crate::config::Written;
-use crate::ledger::{Log, Record, SessionRowShape};
+use crate::ledger::{Log, Record, SessionRowShape, Who};
 use crate::review::{Answer, Ask, GrantItem, Problem, ProblemKind};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// The far end of every surface: in process, over a proxy's socket, or on the files.
@@ -30,6 +31,27 @@ pub trait Port {
 
     /// Deletes a session: its journal, its pins and its notes.
     fn delete(&self, session: &SessionKey) -> Result<(), Problem>;
+}
+
+/// A port whose host can tell who stands at a door, and speaks for others than the person.
+pub trait Doors: Port + Send + Sync {
+    /// Says whether an agent started the process that asks, or this one: it may not decide.
+    fn is_agents(&self, caller: Option<&Caller>) -> bool;
+
+    /// Carries an ask out for somebody who need not be the person.
+    fn ask_for(&self, session: &SessionKey, who: Who, ask: Ask) -> Answer;
+
+    /// Makes it known where the console listens, or that it no longer does.
+    fn announce(&self, address: Option<SocketAddr>);
+}
+
+/// The two ends of a connection over the loopback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Caller {
+    /// The other end.
+    pub theirs: SocketAddr,
+    /// Ours.
+    pub ours: SocketAddr,
 }
 
 /// How far each log was read.

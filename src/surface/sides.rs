@@ -95,7 +95,7 @@ impl<'h> Sides<'h> {
     }
 
     /// Returns how many lines the base side is moved down when the sides stand beside each other, and how many the current one.
-    #[cfg(feature = "tui")]
+    #[cfg(any(feature = "tui", feature = "web"))]
     pub(super) fn shifts(&self) -> (usize, usize) {
         if self.before.1.len() < self.after.1.len() { (self.offset, 0) } else { (0, self.offset) }
     }

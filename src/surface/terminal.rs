@@ -133,7 +133,7 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
 const COUNTED: usize = 20;
 
 /// Asks the sessions that were active last how much is unreviewed.
-fn counted(mut rows: Vec<SessionRowShape>, port: &dyn Port) -> Vec<SessionRowShape> {
+pub(super) fn counted(mut rows: Vec<SessionRowShape>, port: &dyn Port) -> Vec<SessionRowShape> {
     for row in rows.iter_mut().take(COUNTED) {
         if let Answer::Status(status) = port.ask(&row.key, Ask::Status) {
             row.unreviewed = Some(status.queue.unreviewed);

@@ -23,7 +23,6 @@
 
 mod cells;
 mod decide;
-mod ink;
 mod keys;
 mod leaf;
 mod model;
@@ -38,10 +37,10 @@ mod tree;
 mod update;
 mod view;
 
-pub use ink::Inks;
+pub use crate::surface::ink::{FileText, Ink, Inked, Inks, Wanted};
 pub use keys::{Action, Keys, Stroke};
 pub use model::{Model, Setup};
-pub use msg::{Cmd, FileText, Inked, Msg, Tag, Wanted};
+pub use msg::{Cmd, Msg, Tag};
 pub use run::{Sitting, run};
-pub use theme::{Depth, Ink, Theme};
+pub use theme::{Depth, Theme};
 pub use view::view;

@@ -1,10 +1,8 @@
 //! What the terminal UI is told, and what it wants done.
 
 use super::keys::Stroke;
-use super::theme::Ink;
-use crate::ledger::RangeShape;
 use crate::review::{Answer, Ask};
-use std::collections::BTreeMap;
+pub(super) use crate::surface::ink::{FileText, Inked, Wanted};
 
 /// Something happened.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,37 +64,4 @@ pub enum Tag {
     Explain,
     /// What the agent will be told.
     Note,
-}
-
-/// A file to read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Its root, absolute.
-    pub root: String,
-    /// Its path beneath it.
-    pub path: String,
-    /// What was listed of it when it was wanted.
-    pub stamp: String,
-    /// Its hunks: id, lines in the file as it stands, the base's lines.
-    pub hunks: Vec<(String, RangeShape, String)>,
-}
-
-/// A coloured stretch: so many bytes, and what they are.
-pub type Inked = Vec<(u32, Ink)>;
-
-/// A file as it was read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FileText {
-    /// Its root, absolute.
-    pub root: String,
-    /// Its path beneath it.
-    pub path: String,
-    /// The stamp it was wanted with.
-    pub stamp: String,
-    /// Its lines, without terminators; `None` where it could not be read.
-    pub lines: Option<Vec<String>>,
-    /// The colours of each line, as far as they were found out.
-    pub inks: Vec<Inked>,
-    /// The colours of the base's lines, by hunk.
-    pub before: BTreeMap<String, Vec<Inked>>,
 }

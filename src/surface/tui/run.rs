@@ -1,6 +1,5 @@
 //! The loop: what happens becomes messages, messages change the state, the state is drawn.
 
-use super::ink::Inks;
 use super::keys::{Keys, Stroke};
 use super::model::{Model, Setup};
 use super::msg::{Cmd, FileText, Msg, Tag, Wanted};
@@ -9,6 +8,7 @@ use super::view::view;
 use crate::base::SessionKey;
 use crate::review::{Answer, Ask};
 use crate::surface::base64;
+use crate::surface::ink::Inks;
 use crate::surface::port::{Cursor, Port};
 use crate::surface::terminal::moves_the_queue;
 use ratatui::Terminal;

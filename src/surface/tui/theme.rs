@@ -1,5 +1,6 @@
 //! How things look: by what the terminal can show, and without colour where the person wants none.
 
+pub(super) use crate::surface::ink::Ink;
 use ratatui::style::{Color, Modifier, Style};
 
 /// What the terminal can show.
@@ -36,27 +37,6 @@ pub(super) enum Look {
     Match,
     Escaped,
     Comment,
-}
-
-/// What a stretch of source text is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
-    /// Nothing in particular.
-    Plain,
-    /// A comment.
-    Comment,
-    /// A literal text.
-    Text,
-    /// A number or another constant.
-    Constant,
-    /// A word of the language.
-    Keyword,
-    /// A function.
-    Function,
-    /// A type.
-    Type,
-    /// A tag, an attribute, a key.
-    Attribute,
 }
 
 /// Which side of a diff a line is of.

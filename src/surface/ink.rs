@@ -1,7 +1,6 @@
-//! Source text → what its stretches are, by the grammars of `syntect`. In the colours of the person's own terminal.
+//! Source text → what its stretches are, by the grammars of `syntect`. Each surface has its own colours for them.
 
-use super::msg::{FileText, Inked, Wanted};
-use super::theme::Ink;
+use crate::ledger::RangeShape;
 use std::collections::BTreeMap;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
@@ -30,6 +29,60 @@ const MEANINGS: &[(&str, Ink)] = &[
     ("markup.heading", Ink::Keyword),
     ("markup.raw", Ink::Text),
 ];
+
+/// What a stretch of source text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ink {
+    /// Nothing in particular.
+    Plain,
+    /// A comment.
+    Comment,
+    /// A literal text.
+    Text,
+    /// A number or another constant.
+    Constant,
+    /// A word of the language.
+    Keyword,
+    /// A function.
+    Function,
+    /// A type.
+    Type,
+    /// A tag, an attribute, a key.
+    Attribute,
+}
+
+/// A file to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its root, absolute.
+    pub root: String,
+    /// Its path beneath it.
+    pub path: String,
+    /// What was listed of it when it was wanted.
+    pub stamp: String,
+    /// Its hunks: id, lines in the file as it stands, the base's lines.
+    pub hunks: Vec<(String, RangeShape, String)>,
+}
+
+/// A coloured stretch: so many bytes, and what they are.
+pub type Inked = Vec<(u32, Ink)>;
+
+/// A file as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileText {
+    /// Its root, absolute.
+    pub root: String,
+    /// Its path beneath it.
+    pub path: String,
+    /// The stamp it was wanted with.
+    pub stamp: String,
+    /// Its lines, without terminators; `None` where it could not be read.
+    pub lines: Option<Vec<String>>,
+    /// The colours of each line, as far as they were found out.
+    pub inks: Vec<Inked>,
+    /// The colours of the base's lines, by hunk.
+    pub before: BTreeMap<String, Vec<Inked>>,
+}
 
 /// The grammars.
 #[derive(Debug)]
@@ -93,9 +146,7 @@ impl Inks {
     /// Colours the base's lines of the hunks that begin at or before a line, from the state that stands there.
     fn before_hunks<'h>(
         &self,
-        hunks: &mut std::iter::Peekable<
-            impl Iterator<Item = &'h (String, crate::ledger::RangeShape, String)>,
-        >,
+        hunks: &mut std::iter::Peekable<impl Iterator<Item = &'h (String, RangeShape, String)>>,
         line: usize,
         pen: &State,
         text: &mut FileText,
@@ -156,7 +207,6 @@ struct State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::RangeShape;
 
     #[test]
     fn colours_cover_the_line_and_know_where_a_comment_began() {
