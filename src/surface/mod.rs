@@ -25,6 +25,7 @@ mod ink;
 mod machine;
 mod manual;
 mod methods;
+mod overview;
 mod places;
 mod policy;
 mod port;

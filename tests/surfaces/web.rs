@@ -538,7 +538,7 @@ impl Served {
         // The reader of the journals has begun when the first comment is there.
         while status == 200 && !line.starts_with(": hunkgate") {
             line.clear();
-            reader.read_line(&mut line).unwrap();
+            assert!(reader.read_line(&mut line).unwrap() > 0, "the stream ended");
         }
         (status, reader)
     }

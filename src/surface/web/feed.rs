@@ -1,14 +1,15 @@
 //! What moves, as streams: one thread a session reads its journals for everybody who listens.
 
 use crate::base::SessionKey;
+use crate::ledger::Event as Journaled;
 use crate::surface::port::{Cursor, Doors, LogLine};
 use crate::surface::terminal::moves_the_queue;
 use axum::response::sse::Event;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc};
@@ -20,12 +21,46 @@ const BEAT: Duration = Duration::from_secs(15);
 /// What may lie between a reader and the writer of a stream.
 const BEHIND: usize = 32;
 
-/// Something that moved.
+/// What moved in one look at the journals.
 #[derive(Clone, Debug)]
 pub(super) struct Moved {
     /// Where the journals stand behind it.
     id: String,
-    reason: &'static str,
+    /// Names and data, at most one of a name but for what a write waits on.
+    events: Vec<(&'static str, Value)>,
+}
+
+impl Moved {
+    /// Gathers what moved, when anything did.
+    fn of<'l>(lines: impl Iterator<Item = &'l LogLine> + Clone, cursor: &Cursor) -> Option<Self> {
+        let told = lines.filter_map(|line| line.record.as_ref().ok()).map(|record| &record.event);
+        let mut events: Vec<(&'static str, Value)> = told.clone().filter_map(gate).collect();
+        let reason = told.clone().filter_map(moves_the_queue).last();
+        events.extend(reason.map(|reason| ("review_changed", json!({ "reason": reason }))));
+        if told.clone().any(|event| matches!(event, Journaled::Approval(_))) {
+            events.push(("requests_changed", json!({})));
+        }
+        let turn = |event: &Journaled| {
+            matches!(event, Journaled::TurnStarted { .. } | Journaled::ModeChanged { .. })
+        };
+        if told.clone().any(turn) {
+            events.push(("session_changed", json!({})));
+        }
+        (!events.is_empty()).then(|| Self { id: place(cursor), events })
+    }
+}
+
+/// Returns what is told when a write begins to wait, or waits no longer.
+#[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no gate")]
+fn gate(event: &Journaled) -> Option<(&'static str, Value)> {
+    let told = match event {
+        Journaled::GateBlocked { tool, path, .. } => json!({ "blocked": true, "tool": tool, "path": path }),
+        Journaled::GateReleased { how, .. } => {
+            json!({ "blocked": false, "tool": null, "path": null, "how": how })
+        }
+        _ => return None,
+    };
+    Some(("review_gate", told))
 }
 
 /// The sessions that are listened to.
@@ -33,16 +68,23 @@ pub(super) struct Moved {
 pub(super) struct Feeds(Mutex<BTreeMap<SessionKey, broadcast::Sender<Moved>>>);
 
 impl Feeds {
-    /// Listens to a session from now on.
+    /// Listens to a session from now on: what is journaled when this has returned is told. Waits for a look at the journals.
     fn listen(self: &Arc<Self>, doors: &Arc<dyn Doors>, key: &SessionKey) -> broadcast::Receiver<Moved> {
-        let mut feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = self.lock().get(key) {
+            return sender.subscribe();
+        }
+        let mut cursor = Cursor::default();
+        // What cannot be read has nothing to tell yet.
+        let _ = doors.log(key, &mut cursor);
+        let mut feeds = self.lock();
+        // Another may have begun meanwhile: it had looked before it did.
         if let Some(sender) = feeds.get(key) {
             return sender.subscribe();
         }
         let (sender, receiver) = broadcast::channel(BEHIND);
         let reader = Reader { feeds: Arc::clone(self), doors: Arc::clone(doors), key: key.clone() };
-        // Where no thread can be had, the stream ends and the page asks again.
-        let started = std::thread::Builder::new().name("feed".into()).spawn(move || reader.read());
+        // Where no thread can be had the stream ends, and the page asks again.
+        let started = std::thread::Builder::new().name("feed".into()).spawn(move || reader.read(cursor));
         if started.is_ok() {
             feeds.insert(key.clone(), sender);
         }
@@ -51,7 +93,7 @@ impl Feeds {
 
     /// Forgets a session to which nobody listens any more.
     fn leave(&self, key: &SessionKey) -> bool {
-        let mut feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut feeds = self.lock();
         let alone = feeds.get(key).is_none_or(|sender| sender.receiver_count() == 0);
         if alone {
             feeds.remove(key);
@@ -60,11 +102,14 @@ impl Feeds {
     }
 
     fn send(&self, key: &SessionKey, moved: Moved) {
-        let feeds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(sender) = feeds.get(key) {
+        if let Some(sender) = self.lock().get(key) {
             // Nobody listens: the next look finds out.
             let _ = sender.send(moved);
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<SessionKey, broadcast::Sender<Moved>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -75,25 +120,15 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&self) {
-        let mut cursor = Cursor::default();
-        let mut first = true;
-        loop {
+    fn read(&self, mut cursor: Cursor) {
+        while !self.feeds.leave(&self.key) {
             let lines = self.doors.log(&self.key, &mut cursor).unwrap_or_default();
-            if let (Some(reason), false) = (lines.iter().rev().find_map(reason), first) {
-                self.feeds.send(&self.key, Moved { id: place(&cursor), reason });
-            }
-            first = false;
-            if self.feeds.leave(&self.key) {
-                return;
+            if let Some(moved) = Moved::of(lines.iter(), &cursor) {
+                self.feeds.send(&self.key, moved);
             }
             std::thread::sleep(LOOK);
         }
     }
-}
-
-fn reason(line: &LogLine) -> Option<&'static str> {
-    line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event))
 }
 
 /// Names where the journals stand: the lines of each, in the order of their names.
@@ -112,8 +147,7 @@ fn missed(doors: &dyn Doors, key: &SessionKey, last: &str) -> Option<Moved> {
         let at = cursor.keys().position(|log| *log == line.log);
         line.line > at.and_then(|at| told.get(at)).copied().unwrap_or(0)
     };
-    let reason = lines.iter().filter(behind).filter_map(reason).last()?;
-    Some(Moved { id: place(&cursor), reason })
+    Moved::of(lines.iter().filter(behind), &cursor)
 }
 
 /// What a stream is about.
@@ -137,49 +171,51 @@ impl futures_core::Stream for Stream {
     }
 }
 
-/// Opens a stream.
+/// Opens a stream: what is journaled from now on is told. Waits for a look at the journals.
 pub(super) fn open(feeds: &Arc<Feeds>, doors: &Arc<dyn Doors>, wanted: Wanted) -> Stream {
     let (sender, receiver) = mpsc::channel(BEHIND);
     let moves = feeds.listen(doors, &wanted.key);
-    let doors = Arc::clone(doors);
+    let missed = wanted.last.as_deref().and_then(|last| missed(doors.as_ref(), &wanted.key, last));
     tokio::spawn(async move {
         // Whoever left is not told.
-        let _ = tell(moves, doors, wanted, sender).await;
+        let _ = tell(moves, missed, wanted, sender).await;
     });
     Stream(receiver)
 }
 
 async fn tell(
     mut moves: broadcast::Receiver<Moved>,
-    doors: Arc<dyn Doors>,
+    missed: Option<Moved>,
     wanted: Wanted,
     sender: mpsc::Sender<Event>,
 ) -> Result<(), mpsc::error::SendError<Event>> {
-    let Wanted { session_id, key, last, permit: _permit } = wanted;
-    let event = |moved: &Moved| {
-        let data = json!({ "session_id": session_id, "reason": moved.reason });
-        Event::default().event("review_changed").id(&moved.id).data(data.to_string())
+    let Wanted { session_id, permit: _permit, .. } = wanted;
+    let write = |moved: Moved| -> Vec<Event> {
+        let event = |(name, mut data): (&'static str, Value)| {
+            data["session_id"] = json!(session_id);
+            Event::default().event(name).id(&moved.id).data(data.to_string())
+        };
+        moved.events.into_iter().map(event).collect()
     };
-    sender.send(Event::default().comment("hunkgate")).await?;
-    if let Some(last) = last {
-        let (own, key) = (Arc::clone(&doors), key.clone());
-        let found = tokio::task::spawn_blocking(move || missed(own.as_ref(), &key, &last)).await;
-        if let Ok(Some(moved)) = found {
-            sender.send(event(&moved)).await?;
-        }
-    }
+    let mut next = vec![Event::default().comment("hunkgate")];
+    next.extend(missed.into_iter().flat_map(&write));
     loop {
-        let next = tokio::time::timeout(BEAT, moves.recv());
-        tokio::select! {
-            () = sender.closed() => return Ok(()),
-            next = next => match next {
-                Ok(Ok(moved)) => sender.send(event(&moved)).await?,
-                // What was left out is in what comes next: each tells only that the queue moved.
-                Ok(Err(broadcast::error::RecvError::Lagged(_))) => {}
-                Ok(Err(broadcast::error::RecvError::Closed)) => return Ok(()),
-                Err(_) => sender.send(Event::default().comment("")).await?,
-            },
+        for event in next {
+            sender.send(event).await?;
         }
+        let moved = tokio::time::timeout(BEAT, moves.recv());
+        next = tokio::select! {
+            () = sender.closed() => return Ok(()),
+            moved = moved => match moved {
+                Ok(Ok(moved)) => write(moved),
+                // Too much came at once: what was left out is told by what stands for all of it.
+                Ok(Err(broadcast::error::RecvError::Lagged(_))) => {
+                    vec![Event::default().event("review_changed").data(json!({ "session_id": session_id, "reason": "lagged" }).to_string())]
+                }
+                Ok(Err(broadcast::error::RecvError::Closed)) => return Ok(()),
+                Err(_) => vec![Event::default().comment("")],
+            },
+        };
     }
 }
 

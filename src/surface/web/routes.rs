@@ -6,8 +6,8 @@ use super::file;
 use super::page;
 use super::reply::{HEADERS, Refusal, json_body};
 use crate::base::{Digest, SessionKey};
-use crate::ledger::{SessionRowShape, SessionsShape, Who};
-use crate::review::{Answer, Ask, Decide, DecideVerb, Problem, ProblemKind, Selector};
+use crate::ledger::{Outcome, SessionRowShape, SessionsShape, Who};
+use crate::review::{Answer, Ask, Decide, DecideVerb, DocketAsk, Problem, ProblemKind, Response, Selector};
 use crate::surface::ink::Inks;
 use crate::surface::methods::Asking;
 use crate::surface::port::{Caller, Doors};
@@ -15,7 +15,7 @@ use crate::surface::terminal::counted;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Extension, Path, Query, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::IntoResponse;
 use axum::response::sse::Sse;
@@ -57,7 +57,9 @@ pub(super) struct Connection {
 
 type Way = State<Arc<Shared>>;
 type Line = Extension<Arc<Connection>>;
-type Reply = Result<Response<Body>, Refusal>;
+/// What goes back.
+type Page = axum::http::Response<Body>;
+type Reply = Result<Page, Refusal>;
 
 impl Shared {
     pub(super) fn new(doors: Arc<dyn Doors>, door: Door, first: Option<String>) -> Self {
@@ -123,6 +125,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/api/session/{id}/review/events", get(events))
         .route("/api/session/{id}/review/state", post(set_state))
         .route("/api/session/{id}/review/decide", post(decide))
+        .route("/api/session/{id}/pending", get(pending))
+        .route("/api/session/{id}/pending/{request}", post(respond))
         .route("/api/session/{id}/review/undo", post(undo))
         .route("/api/session/{id}/review/redo", post(redo))
         .route("/api/session/{id}/review/rebase", post(rebase))
@@ -137,7 +141,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 }
 
 /// Lets in who may come in, and says to the browser what holds for every answer.
-async fn guard(State(shared): Way, request: Request, next: Next) -> Response<Body> {
+async fn guard(State(shared): Way, request: Request, next: Next) -> Page {
     let mut response = match entrance(&shared, request) {
         Ok(request) => next.run(*request).await,
         Err(response) => *response,
@@ -148,7 +152,7 @@ async fn guard(State(shared): Way, request: Request, next: Next) -> Response<Bod
     response
 }
 
-type Entered = Result<Box<Request>, Box<Response<Body>>>;
+type Entered = Result<Box<Request>, Box<Page>>;
 
 fn entrance(shared: &Shared, request: Request) -> Entered {
     let (parts, body) = request.into_parts();
@@ -184,7 +188,7 @@ fn entrance(shared: &Shared, request: Request) -> Entered {
     Ok(Box::new(Request::from_parts(parts, body)))
 }
 
-fn refused(refusal: Refusal) -> Box<Response<Body>> {
+fn refused(refusal: Refusal) -> Box<Page> {
     Box::new(refusal.into_response())
 }
 
@@ -202,7 +206,7 @@ fn ticket(query: &str) -> Option<(String, String)> {
 
 // ── the page ──
 
-async fn front() -> Response<Body> {
+async fn front() -> Page {
     page::page()
 }
 
@@ -315,10 +319,17 @@ async fn events(State(shared): Way, Path(id): Path<String>, request: Request) ->
     let full = Refusal::plain(StatusCode::SERVICE_UNAVAILABLE, "too many streams are open");
     let permit = Arc::clone(&shared.streams).try_acquire_owned().map_err(|_| full)?;
     let last = request.headers().get("last-event-id").and_then(|last| last.to_str().ok()).map(str::to_owned);
-    let (own, wanted) = (Arc::clone(&shared), id.clone());
-    let key = on_a_thread(&shared, move || own.session(&wanted)).await??;
-    let wanted = feed::Wanted { session_id: id, key, last, permit };
-    Ok(Sse::new(feed::open(&shared.feeds, &shared.doors, wanted)).into_response())
+    let own = Arc::clone(&shared);
+    let opened = on_a_thread(&shared, move || {
+        let key = own.session(&id)?;
+        let wanted = feed::Wanted { session_id: id, key, last, permit };
+        Ok::<_, Refusal>(feed::open(&own.feeds, &own.doors, wanted))
+    });
+    Ok(Sse::new(opened.await??).into_response())
+}
+
+async fn pending(way: Way, line: Line, Path(id): Path<String>) -> Reply {
+    docket(way, line, id, DocketAsk::Pending).await
 }
 
 // ── what is decided and said ──
@@ -372,6 +383,28 @@ async fn decide(way: Way, line: Line, Path(id): Path<String>, request: Request) 
     let given: DecideBody = serde_json::from_value(body(request).await?).map_err(misread)?;
     let DecideBody { verb, selector, reason, digests, dry_run, force, now } = given;
     decided(way, line, id, Ask::Decide(Decide { verb, selector, reason, digests, dry_run, force, now })).await
+}
+
+/// An answer to a request that waits.
+#[derive(Deserialize)]
+struct ResponseBody {
+    outcome: Outcome,
+    rev: u32,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+async fn respond(way: Way, line: Line, Path((id, request)): Path<(String, String)>, sent: Request) -> Reply {
+    let ResponseBody { outcome, rev, reason } = serde_json::from_value(body(sent).await?).map_err(misread)?;
+    let response = Response { request, rev: Some(rev), outcome, reason, always: None };
+    docket(way, line, id, DocketAsk::Respond(response)).await
+}
+
+async fn docket(way: Way, line: Line, id: String, wanted: DocketAsk) -> Reply {
+    match ask(way, line, id, Ask::Docket(wanted)).await? {
+        Answer::Docket(answer) => Ok(json_body(&answer.json())),
+        other => unexpected(other),
+    }
 }
 
 async fn undo(way: Way, line: Line, Path(id): Path<String>, request: Request) -> Reply {
