@@ -408,13 +408,17 @@ async fn docket(way: Way, line: Line, id: String, wanted: DocketAsk) -> Reply {
 }
 
 async fn undo(way: Way, line: Line, Path(id): Path<String>, request: Request) -> Reply {
-    body(request).await?;
-    decided(way, line, id, Ask::Undo).await
+    let dry_run = dry_run(&body(request).await?);
+    decided(way, line, id, Ask::Undo { dry_run }).await
 }
 
 async fn redo(way: Way, line: Line, Path(id): Path<String>, request: Request) -> Reply {
-    body(request).await?;
-    decided(way, line, id, Ask::Redo).await
+    let dry_run = dry_run(&body(request).await?);
+    decided(way, line, id, Ask::Redo { dry_run }).await
+}
+
+fn dry_run(body: &Value) -> bool {
+    body.get("dry_run").and_then(Value::as_bool).unwrap_or(false)
 }
 
 async fn decided(way: Way, line: Line, id: String, wanted: Ask) -> Reply {
