@@ -9,7 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
 
+mod assessor;
 mod read;
+
+pub use assessor::{Assessor, RiskCap};
 
 /// What a configuration means, every default filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct Config {
     pub mcp_may: BTreeSet<McpMay>,
     /// The rules of the policy, as they were written; a project's never allow.
     pub rules: Vec<RuleText>,
+    /// The programs that are asked about requests, in order; a project has none.
+    pub assessors: Vec<Assessor>,
     /// What was accepted and has no effect, or was ignored: one sentence each, for status and stderr.
     pub warnings: Vec<String>,
 }
@@ -251,6 +256,7 @@ impl Default for Config {
             web_port: 0,
             mcp_may: BTreeSet::from([McpMay::Comment]),
             rules: Vec::new(),
+            assessors: Vec::new(),
             warnings: Vec::new(),
         }
     }
@@ -318,10 +324,13 @@ const KEYS: &[Key] = &[
 ];
 
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
-const LATER_SECTIONS: &[&str] = &["assessor", "observe", "reviews"];
+const LATER_SECTIONS: &[&str] = &["observe", "reviews"];
 
 /// The sections of the policy. Requests are judged by them under `enforce`; `hunkgate policy` reads them always.
-const POLICY_SECTIONS: &[&str] = &["permissions", "rule"];
+const POLICY_SECTIONS: &[&str] = &["permissions", "rule", "assessor"];
+
+/// Of these, what only the user's file may say: a repository does not choose which programs are run.
+const USER_SECTIONS: &[&str] = &["assessor"];
 
 /// The words for decisions, also those that other tools use.
 const DECISIONS: &[(&str, Decision)] = &[
@@ -358,6 +367,7 @@ pub struct Written {
     modes: Vec<ModeSetting>,
     sections: Vec<(&'static str, usize)>,
     rules: Vec<RuleText>,
+    assessors: Vec<Assessor>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -433,12 +443,13 @@ impl Config {
         for row in &written.modes {
             self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
         }
-        self.sections(written);
+        self.sections(written, &[]);
         self.rules.extend(written.rules.iter().cloned());
+        self.assessors.extend(written.assessors.iter().cloned());
     }
 
-    fn sections(&mut self, written: &Written) {
-        for (section, line) in &written.sections {
+    fn sections(&mut self, written: &Written, but: &[&str]) {
+        for (section, line) in written.sections.iter().filter(|(section, _)| !but.contains(section)) {
             if POLICY_SECTIONS.contains(section) && self.approvals == Approvals::Enforce {
                 continue;
             }
@@ -469,7 +480,11 @@ impl Config {
                 self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
             }
         }
-        self.sections(written);
+        for (section, line) in written.sections.iter().filter(|(section, _)| USER_SECTIONS.contains(section))
+        {
+            self.warn(written.ignored(&format!("[{section}]"), *line));
+        }
+        self.sections(written, USER_SECTIONS);
         for rule in &written.rules {
             if rule.decision == Decision::Allow {
                 self.warn(written.ignored(&rule.id, rule.line));
@@ -555,6 +570,7 @@ impl Written {
             modes: Vec::new(),
             sections: Vec::new(),
             rules: Vec::new(),
+            assessors: Vec::new(),
         };
         reader.table("", document.get_ref(), &mut written)?;
         Ok(written)
@@ -653,9 +669,9 @@ mod tests {
 
     #[test]
     fn a_section_without_effect_is_named() {
-        let config = user("store.keep = \"30d\"\n[[assessor]]\nid = 'x'\n");
+        let config = user("store.keep = \"30d\"\n[[reviews]]\nid = 'x'\n");
         assert_eq!(config.warnings.len(), 1, "{:?}", config.warnings);
-        assert!(config.warnings[0].contains("config.toml:2: [assessor] has no effect"));
+        assert!(config.warnings[0].contains("config.toml:2: [reviews] has no effect"));
         assert_eq!(user("approvals = \"observe\"").warnings, Vec::<String>::new());
     }
 
@@ -698,6 +714,35 @@ mod tests {
         );
         assert_eq!(fails("[[rule]]\nprefx = [\"a\"]").message, "unknown key rule.prefx");
         assert_eq!(fails("[permissions]\nallow = \"Bash\"").line, 2);
+    }
+
+    #[test]
+    fn a_program_that_is_asked_may_deny_and_allows_only_within_limits() {
+        let config = user("[[assessor]]\nid = 'judge'\ncommand = ['judge', '--json']\n");
+        let judge = &config.assessors[0];
+        assert_eq!((judge.timeout_s, judge.may.len(), judge.max_risk), (20, 1, None));
+        let allows = "[[assessor]]\nid = 'j'\ncommand = ['j']\nmay = ['deny', 'allow']\n";
+        assert!(fails(allows).message.contains("max_risk"));
+        let limits = "max_risk = 'recoverable'\nmin_confidence = 0.9\n";
+        let judge = user(&format!("{allows}{limits}")).assessors.remove(0);
+        assert_eq!(
+            (judge.max_risk, judge.min_confidence.map(|it| it.to_string()).as_deref()),
+            (Some(RiskCap::Recoverable), Some("0.9"))
+        );
+        for bad in [
+            "",
+            "id = 'x'",
+            "id = 'x'\ncommand = []",
+            "id = 'x'\ncommand = ['y']\nmay = ['ask']",
+            "id = 'x'\ncommand = ['y']\nsha256 = 'zz'",
+            "id = 'x'\ncommand = ['y']\ntimeout_s = 0",
+            "id = 'x'\ncommand = ['y']\nmin_confidence = 2",
+        ] {
+            fails(&format!("[[assessor]]\n{bad}\n"));
+        }
+        let project = Config::of(None, Some(&written("[[assessor]]\nid = 'x'\ncommand = ['y']\n")));
+        assert!(project.assessors.is_empty());
+        assert_eq!(project.warnings.len(), 1, "{:?}", project.warnings);
     }
 
     #[test]

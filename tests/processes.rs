@@ -1,6 +1,8 @@
 //! Real processes: how a proxy starts, relays and ends between a scripted editor and scripted agents.
 #![allow(clippy::disallowed_methods, reason = "these tests are about processes, files and time")]
 
+#[path = "processes/assessors.rs"]
+mod assessors;
 #[path = "processes/authors.rs"]
 mod authors;
 #[path = "processes/cases.rs"]

@@ -17,6 +17,8 @@ mod id;
 mod leg;
 mod path;
 mod pattern;
+mod sha256;
+mod share;
 mod time;
 
 pub use base64::{base64_decode, base64_encode};
@@ -27,4 +29,6 @@ pub use id::{
 pub use leg::Leg;
 pub use path::{PathError, RepoPath, Roots};
 pub use pattern::Patterns;
+pub use sha256::sha256_hex;
+pub use share::Share;
 pub use time::{Tick, WallNs};

@@ -34,6 +34,7 @@ impl Reader<'_> {
                 match *section {
                     "permissions" => self.permissions(value.get_ref(), at, written)?,
                     "rule" => self.rules(value.get_ref(), at, written)?,
+                    "assessor" => written.assessors = self.assessors(value.get_ref(), at)?,
                     _ => {}
                 }
             } else if path == "modes" {
@@ -224,7 +225,7 @@ impl Reader<'_> {
         })
     }
 
-    fn word<T: Clone>(
+    pub(super) fn word<T: Clone>(
         self,
         name: &str,
         at: usize,
@@ -259,17 +260,27 @@ impl Reader<'_> {
         Ok(keys)
     }
 
-    fn string<'v>(self, name: &str, at: usize, value: &'v DeValue<'_>) -> Result<&'v str, ConfigError> {
+    pub(super) fn string<'v>(
+        self,
+        name: &str,
+        at: usize,
+        value: &'v DeValue<'_>,
+    ) -> Result<&'v str, ConfigError> {
         value.as_str().ok_or_else(|| self.wrong(at, name, "a string"))
     }
 
-    fn strings(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<BTreeSet<String>, ConfigError> {
+    pub(super) fn strings(
+        self,
+        name: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<BTreeSet<String>, ConfigError> {
         let wrong = || self.wrong(at, name, "a list of strings");
         let items = value.as_array().ok_or_else(wrong)?;
         items.iter().map(|item| item.get_ref().as_str().map(str::to_owned).ok_or_else(wrong)).collect()
     }
 
-    fn number(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<u64, ConfigError> {
+    pub(super) fn number(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<u64, ConfigError> {
         let integer = value.as_integer().filter(|integer| integer.radix() == 10);
         integer
             .and_then(|integer| integer.as_str().replace('_', "").parse().ok())
@@ -330,11 +341,11 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong(self, at: usize, name: &str, wanted: &str) -> ConfigError {
+    pub(super) fn wrong(self, at: usize, name: &str, wanted: &str) -> ConfigError {
         self.error(at, format!("{name} must be {wanted}"), None)
     }
 
-    fn unknown(self, at: usize, path: &str) -> ConfigError {
+    pub(super) fn unknown(self, at: usize, path: &str) -> ConfigError {
         let hint = nearest(path).map(|near| format!("did you mean {near}?"));
         self.error(at, format!("unknown key {path}"), hint)
     }

@@ -2,7 +2,7 @@
 
 use crate::base::{AskId, Leg, RepoPath, RootId, SessionKey};
 use crate::ledger::{FilePlan, GateShape, Log, Record, RevertFile, UserGrant, Why};
-use crate::policy::Case;
+use crate::policy::{Case, Errand};
 use crate::review::{Answer, Ask};
 use bytes::Bytes;
 
@@ -76,6 +76,18 @@ pub enum Action {
         ask: AskId,
         /// What.
         grant: Box<UserGrant>,
+    },
+    /// Ask a program outside about a request.
+    Assess {
+        /// Quoted in the answers.
+        ask: AskId,
+        /// What it is sent to do.
+        errand: Box<Errand>,
+    },
+    /// End a program that was asked: nobody waits for it any more.
+    Dismiss {
+        /// The action that started it.
+        ask: AskId,
     },
     /// Store the contents of a revert and draw its temporary names, changing nothing in the worktree.
     Prepare {

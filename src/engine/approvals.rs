@@ -212,6 +212,9 @@ impl Engine {
                 floor: "none".to_owned(),
                 rules: Vec::new(),
                 reasons: vec![self.setup.redactor.redact(reason)],
+                confidence: None,
+                model: None,
+                latency_ms: None,
             },
         }
     }
@@ -229,6 +232,9 @@ impl Engine {
             floor: word(&verdict.floor),
             rules: shape.rules,
             reasons: shape.reasons.into_iter().take(8).map(|reason| reason.says).collect(),
+            confidence: None,
+            model: None,
+            latency_ms: None,
         }
     }
 
@@ -415,14 +421,18 @@ impl Engine {
             }
         }
         let rules = &self.setup.config.rules;
-        let digest = self.setup.redactor.digest(format!("{rules:?}").as_bytes());
+        let programs = &self.setup.config.assessors;
+        let digest = self.setup.redactor.digest(format!("{rules:?} {programs:?}").as_bytes());
+        let assessors: Vec<_> = programs.iter().map(|it| (it.id.clone(), it.found.clone())).collect();
         let known = self.sessions.get(id).and_then(|known| self.ledger.session(&known.key));
-        if rules.is_empty() || known.is_some_and(|ledger| ledger.standing().policy() == Some(&digest)) {
+        if (rules.is_empty() && programs.is_empty())
+            || known.is_some_and(|ledger| ledger.standing().policy() == Some(&digest))
+        {
             return;
         }
         let rules = u32::try_from(rules.len()).unwrap_or(u32::MAX);
         let approvals = if self.enforces() { "enforce" } else { "observe" }.to_owned();
-        self.approval(id, Approval::PolicyLoaded { approvals, rules, digest });
+        self.approval(id, Approval::PolicyLoaded { approvals, rules, digest, assessors });
     }
 
     /// The mode became one in which the agent does not ask.

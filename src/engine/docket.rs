@@ -60,6 +60,8 @@ pub(super) struct Parcel {
     pub line: Bytes,
     /// What was found when it was judged.
     pub finding: Option<Box<Finding>>,
+    /// What programs outside said of it, for people.
+    pub opinions: Vec<String>,
     /// Where the question stands.
     pub question: Question,
     /// What the agent is answered once the allow is confirmed; `None` where the request itself goes on.

@@ -111,6 +111,7 @@ impl Engine {
             fact,
             line,
             finding: None,
+            opinions: Vec::new(),
             question: Question::None,
             answer: None,
         };
@@ -215,7 +216,7 @@ impl Engine {
             (Decision::Allow, None, _) => self.allow(key, decider(&verdict), None),
             (Decision::Ask, None, None) => match outlives {
                 Some(grant) => self.spend(key, grant),
-                None => self.ask_person(key),
+                None => self.consult(key),
             },
         }
     }

@@ -88,7 +88,7 @@ impl Engine {
                 match outcome {
                     _ if !self.docket.get(&key).is_some_and(waits) => {}
                     Ok(()) => self.allow(&key, Decider::Grant { id: grant }, None),
-                    Err(_) => self.ask_person(&key),
+                    Err(_) => self.consult(&key),
                 }
             }
             Some(Wait::Keeping(session, grant)) => {

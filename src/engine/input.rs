@@ -3,7 +3,7 @@
 use crate::base::{AskId, RootId};
 use crate::config::Written;
 use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
-use crate::policy::Finding;
+use crate::policy::{Finding, Opinion};
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
@@ -105,6 +105,20 @@ pub enum Input {
         ask: AskId,
         /// How it went.
         outcome: Result<(), String>,
+    },
+    /// A program outside said something of a request on its way to a reply.
+    Opined {
+        /// The action it belongs to.
+        ask: AskId,
+        /// What.
+        opinion: Box<Opinion>,
+    },
+    /// A program outside replied.
+    Assessed {
+        /// The action it answers.
+        ask: AskId,
+        /// What it thinks, or why it counts for nothing.
+        reply: Result<Box<Opinion>, String>,
     },
     /// Somebody asked something.
     Asked {

@@ -16,6 +16,7 @@
 mod action;
 mod approvals;
 mod asking;
+mod assess;
 mod calls;
 mod card;
 mod closing;

@@ -164,7 +164,9 @@ impl Engine {
     /// Describes a read, a write or a terminal for the person, exactly.
     fn card(&self, key: &RequestKey, request: &Request, held: &Parcel) -> Value {
         let why = held.finding.as_ref().and_then(|finding| finding.verdict.reasons.first());
-        let why = why.map(|reason| visible(&reason.says)).unwrap_or_default();
+        let why = why.map(|reason| visible(&reason.says)).into_iter();
+        let opinions = held.opinions.iter().map(|opinion| visible(opinion));
+        let why = why.chain(opinions).collect::<Vec<_>>().join("\n");
         let id = format!("hunkgate-{}", key.as_str());
         let note = |text: String| json!({ "type": "content", "content": { "type": "text", "text": text } });
         match request.subject.effects() {

@@ -59,6 +59,7 @@ pub struct Engine {
     pub(super) pending: Pending<super::conversation::About>,
     pub(super) holds: Holds,
     pub(super) gates: super::gate::Gates,
+    pub(super) consults: super::assess::Consults,
     pub(super) stirs: Stirs,
     pub(super) sights: BTreeMap<RootId, Seen>,
     pub(super) waits: BTreeMap<AskId, Wait>,
@@ -115,6 +116,7 @@ impl Engine {
             pending: Pending::new(&setup.seed),
             holds: Holds::default(),
             gates: super::gate::Gates::default(),
+            consults: super::assess::Consults::default(),
             stirs: Stirs::default(),
             sights: BTreeMap::new(),
             waits: BTreeMap::new(),
@@ -167,6 +169,8 @@ impl Engine {
             Input::Restored { ask, files } => self.restored(ask, files),
             Input::Judged { ask, finding } => self.judged(ask, finding),
             Input::Granted { ask, outcome } => self.granted(ask, outcome),
+            Input::Opined { ask, opinion } => self.opined(ask, &opinion),
+            Input::Assessed { ask, reply } => self.assessed_outside(ask, reply),
             Input::Asked { ask, asked } => self.asked(ask, asked),
             Input::AppendFailed { log, record, reason } => self.append_failed(&log, &record, &reason),
             Input::Woken => {}
@@ -176,6 +180,7 @@ impl Engine {
         self.stop_waiting();
         self.look_at_stirs();
         self.fail_unstarted();
+        self.dismiss_consults();
         actions.append(&mut self.out);
     }
 

@@ -3,6 +3,7 @@
 use crate::base::{AskId, ProxyId, RootId, SessionKey, TreeId};
 use crate::config::Written;
 use crate::engine::{Action, Durability, Input, OpenedRoot};
+use crate::host::assessor::Assessors;
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
 use crate::host::judge::Judge;
@@ -62,6 +63,7 @@ pub(crate) struct Effects {
     opener: Worker<Opening>,
     reckoner: Worker<Reckoning>,
     judge: Worker<Action>,
+    assessors: Assessors,
 }
 
 /// What is open in this process. Locked for lookups only.
@@ -143,7 +145,7 @@ impl Effects {
                 told.put(Event::Came(Box::new(input)));
             }
         })?;
-        Ok(Self { place, open, inbox, opener, reckoner, judge })
+        Ok(Self { place, open, inbox, opener, reckoner, judge, assessors: Assessors::default() })
     }
 
     /// Queues a job on a root; says what it comes to at once when the root is not open.
@@ -225,6 +227,8 @@ impl Perform for Effects {
                     self.refuse(judging, "an internal error");
                 }
             }
+            Action::Assess { ask, errand } => self.assessors.ask(ask, *errand, self.inbox.clone()),
+            Action::Dismiss { ask } => self.assessors.dismiss(ask),
             Action::Prepare { ask, files } => {
                 let answer = |ask, files| Input::Prepared { ask, files };
                 let shares = Share::cut(files, |plan| &plan.root, ask, answer, self.inbox.clone());

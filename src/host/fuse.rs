@@ -204,6 +204,8 @@ impl Rescue {
             | Input::Computed { .. }
             | Input::Judged { .. }
             | Input::Granted { .. }
+            | Input::Opined { .. }
+            | Input::Assessed { .. }
             | Input::Prepared { .. }
             | Input::Restored { .. }
             | Input::AppendFailed { .. }

@@ -1,8 +1,10 @@
 //! Our descendants and our ancestors, as the kernel tells them.
 
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, waitid, waitpid};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::process::{Child, ChildStdin, ChildStdout, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How long descendants get between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
@@ -106,11 +108,71 @@ fn scan() -> BTreeMap<i32, Vec<i32>> {
     children
 }
 
+/// Children that somebody waits for: they are no orphans of others.
+static KEPT: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn kept() -> MutexGuard<'static, BTreeSet<i32>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A child of ours that is waited for here, and reaped by nobody else.
+#[derive(Debug)]
+pub(crate) struct Kept(Child);
+
+/// Starts a child that is waited for by whoever holds it.
+pub(crate) fn spawn(command: &mut Command) -> std::io::Result<Kept> {
+    // Held while the process is made: whoever reaps meanwhile waits to hear which one is not to be reaped.
+    let mut kept = kept();
+    let child = command.spawn()?;
+    kept.extend(i32::try_from(child.id()));
+    Ok(Kept(child))
+}
+
+impl Kept {
+    /// Returns its process, which leads its group when it was started so.
+    pub(crate) fn leader(&self) -> Option<Pid> {
+        Pid::from_raw(i32::try_from(self.0.id()).ok()?)
+    }
+
+    /// Takes its stdin and stdout.
+    pub(crate) fn streams(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        self.0.stdin.take().zip(self.0.stdout.take())
+    }
+
+    /// Waits until it has ended, not longer than that, and leaves it to be reaped; its exit code, 128+n for signal n.
+    pub(crate) fn wait_until(&self, deadline: Instant) -> Option<i32> {
+        let pid = self.leader()?;
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        loop {
+            if let Ok(Some(status)) = waitid(WaitId::Pid(pid), look) {
+                return status
+                    .exit_status()
+                    .or_else(|| status.terminating_signal().map(|signal| 128 + signal));
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+        if let Ok(pid) = i32::try_from(self.0.id()) {
+            kept().remove(&pid);
+        }
+    }
+}
+
 /// Reaps the dead children that we adopted as a subreaper, one by one; `but` is left to whoever waits for it.
 pub(crate) fn reap_adopted(but: Option<i32>) {
+    let kept = kept();
     let Ok(ours) = i32::try_from(std::process::id()) else { return };
     for (pid, process) in descendants(&Strangers::default()) {
-        if process.parent == ours && process.zombie && Some(pid) != but {
+        if process.parent == ours && process.zombie && Some(pid) != but && !kept.contains(&pid) {
             reap(pid);
         }
     }
@@ -124,14 +186,14 @@ fn reap(pid: i32) {
 
 /// Ends every descendant that is left, process by process and never by group: the group may be the editor's.
 pub(crate) fn end_descendants(strangers: &Strangers) {
-    let deadline = std::time::Instant::now() + LIMIT;
-    let mut asked: BTreeMap<(i32, u64), std::time::Instant> = BTreeMap::new();
+    let deadline = Instant::now() + LIMIT;
+    let mut asked: BTreeMap<(i32, u64), Instant> = BTreeMap::new();
     let mut quiet = 0;
     loop {
         reap_adopted(None);
         let left: Vec<_> =
             descendants(strangers).into_iter().filter(|(_, process)| !process.zombie).collect();
-        let now = std::time::Instant::now();
+        let now = Instant::now();
         // A list that is read while a process ends may miss its siblings, so once is not enough.
         quiet = if left.is_empty() { quiet + 1 } else { 0 };
         if quiet == 2 || now >= deadline {

@@ -29,6 +29,7 @@
 //! (`surface`).
 
 mod ancestry;
+mod assessor;
 mod child;
 mod clock;
 mod console;

@@ -75,6 +75,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
         Action::Spend { ask, .. } | Action::Keep { ask, .. } => {
             Input::Granted { ask, outcome: Err(reason.to_owned()) }
         }
+        Action::Assess { ask, .. } => Input::Assessed { ask, reply: Err(reason.to_owned()) },
         Action::Judge { ask, .. } => Input::Judged { ask, finding: Err(reason.to_owned()) },
         Action::Prepare { ask, files } => {
             let files = files.iter().map(|file| Err(failed(&file.root, &file.path))).collect();
@@ -84,6 +85,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
             Input::Restored { ask, files: files.iter().map(|file| failed(&file.root, &file.path)).collect() }
         }
         Action::Send { .. }
+        | Action::Dismiss { .. }
         | Action::Append { .. }
         | Action::Pin { .. }
         | Action::Reply { .. }

@@ -301,6 +301,8 @@ impl Relay {
                 | Action::Judge { .. }
                 | Action::Spend { .. }
                 | Action::Keep { .. }
+                | Action::Assess { .. }
+                | Action::Dismiss { .. }
                 | Action::Prepare { .. }
                 | Action::Restore { .. }
                 | Action::Recover { .. } => {

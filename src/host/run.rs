@@ -3,6 +3,7 @@
 use crate::base::{Leg, Patterns, ProxyId};
 use crate::config::Config;
 use crate::engine::{Input, Setup};
+use crate::host::assessor;
 use crate::host::child::{self, AgentPid, NotStarted, Pipes};
 use crate::host::clock::Clock;
 use crate::host::effects::{Effects, Place};
@@ -75,7 +76,8 @@ fn relay(
 ) -> anyhow::Result<i32> {
     let strangers = Strangers::note();
     let clock = Clock::start();
-    let config = Config::of(launch.config.as_ref(), None);
+    let mut config = Config::of(launch.config.as_ref(), None);
+    assessor::note_programs(&mut config);
     let voice = Voice::start(duplicate(io::stderr())?)?;
     log::speak_for_panics(&voice);
     let log_file = launch.log_file.clone().or_else(|| config.log.file.clone().map(PathBuf::from));

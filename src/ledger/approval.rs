@@ -2,7 +2,7 @@
 //!
 //! Words that other rooms choose (classes, risks, layers) are kept as text, so that a record of a later version stays readable.
 
-use crate::base::{CallId, RequestKey, SessionId, TurnNo, WallNs};
+use crate::base::{CallId, RequestKey, SessionId, Share, TurnNo, WallNs};
 use crate::ledger::{Channel, Redacted};
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +121,9 @@ pub enum Approval {
         rules: u32,
         /// A digest of them.
         digest: String,
+        /// The programs that are asked, with the SHA-256 of what each runs, where it could be read.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        assessors: Vec<(String, Option<String>)>,
     },
     /// From here on the agent does not ask: only what is found on disk tells what it did.
     GateBlind {
@@ -295,7 +298,7 @@ pub struct Assessment {
     pub assessor: String,
     /// The layer that decided: `floor`, `rule`, `mode`, `grant`, `classifier`, `external`, `default`.
     pub stage: String,
-    /// `allow`, `ask`, `deny`, `abstain`, `error`.
+    /// `allow`, `ask`, `deny`, `escalate`, `abstain`, `error`.
     pub outcome: String,
     /// What kind of effect it is.
     pub class: String,
@@ -307,6 +310,27 @@ pub struct Assessment {
     pub rules: Vec<String>,
     /// Why, the deciding reason first.
     pub reasons: Vec<Redacted>,
+    /// How sure a program outside is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Share>,
+    /// The model behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelShape>,
+    /// How long it took, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<u64>,
+}
+
+/// A model, as it was named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelShape {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Who named it: `harness` or `self`.
+    pub source: String,
 }
 
 /// What was decided.

@@ -64,7 +64,7 @@ mod window;
 
 pub use approval::{
     Approval, Asking, Assessment, ContentShape, Decider, EffectShape, Evidence, Grant, GrantScope,
-    OptionShape, Outcome, Settlement,
+    ModelShape, OptionShape, Outcome, Settlement,
 };
 pub use blame::blame;
 pub use blobs::Blobs;

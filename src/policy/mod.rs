@@ -10,7 +10,9 @@
 //!    under changes that mean nothing (`policy::laws`).
 //! 3. Prohibitions speak first: what allows never outvotes a floor, or a rule that asks or denies (`policy::prohibitions_speak_first`).
 //! 4. Display-only evidence is never allowed (`policy::what_only_a_title_says_is_never_allowed`).
-//! 5. Any text is read in bounded stack and time, and gets an answer (`policy::hostile_texts_are_asked_about`).
+//! 5. A program outside does no more than its configuration lets it, and counts for nothing once it breaks the protocol
+//!    (`assess::tests::whatever_is_not_of_the_protocol_is_worthless`).
+//! 6. Any text is read in bounded stack and time, and gets an answer (`policy::hostile_texts_are_asked_about`).
 //!
 //! **Uses.** `base`, `config`, `acp`, `session`, `ledger`.
 //!
@@ -19,6 +21,7 @@
 //! and what a mode of an agent means (`config`).
 
 mod arg;
+mod assess;
 mod case;
 mod classify;
 mod effect;
@@ -33,6 +36,9 @@ mod table;
 mod verdict;
 mod word;
 
+pub use assess::{
+    Brief, Effective, Errand, Hearing, LONGEST_LINE, MOST_OPINIONS, Opines, Opinion, Told, effective,
+};
 pub use case::{Case, Finding};
 pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
 pub use effect::{Effect, Evidence, Form, Subject};

@@ -7,7 +7,7 @@ use super::place::{Class, Context, Located};
 use super::rules::{Policy, Rule, Tool};
 use crate::config::{Decision, Mode};
 use crate::ledger::{Redacted, Redactor};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How many simple commands a verdict lists.
 const LISTED: usize = 256;
@@ -61,7 +61,7 @@ pub enum Layer {
 }
 
 /// What becomes of an effect that was wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
     /// It leaves no trace.

@@ -25,19 +25,19 @@ while IFS= read -r line; do
 done
 "#;
 
-struct Scene {
+pub(crate) struct Scene {
     dir: tempfile::TempDir,
 }
 
 impl Scene {
-    fn new(config: &str) -> Self {
+    pub(crate) fn new(config: &str) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(dir.path().join("tree")).expect("made");
         std::fs::write(dir.path().join("config.toml"), config).expect("written");
         Self { dir }
     }
 
-    fn at(&self, name: &str) -> String {
+    pub(crate) fn at(&self, name: &str) -> String {
         self.dir.path().canonicalize().expect("there").join(name).to_string_lossy().into_owned()
     }
 
@@ -56,12 +56,12 @@ impl Scene {
         command
     }
 
-    fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         let output = self.command(words).output().expect("it runs");
         serde_json::from_slice(&output.stdout).expect("JSON")
     }
 
-    fn opened(&self) -> Proxy {
+    pub(crate) fn opened(&self) -> Proxy {
         let mut proxy = self.proxy();
         say(&mut proxy, 1, "initialize", &json!({ "protocolVersion": 1, "clientInfo": { "name": "test" } }));
         until(&mut proxy, |frame| frame["id"] == 1);
@@ -71,18 +71,18 @@ impl Scene {
     }
 }
 
-fn say(proxy: &mut Proxy, id: u32, method: &str, params: &Value) {
+pub(crate) fn say(proxy: &mut Proxy, id: u32, method: &str, params: &Value) {
     let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
     proxy.send(&format!("{frame}\n"));
 }
 
-fn prompt(proxy: &mut Proxy, id: u32, text: &str) {
+pub(crate) fn prompt(proxy: &mut Proxy, id: u32, text: &str) {
     let blocks = json!([{ "type": "text", "text": text }]);
     say(proxy, id, "session/prompt", &json!({ "sessionId": "s1", "prompt": blocks }));
 }
 
 /// Reads up to a frame, and says whether the editor was asked for a permission on the way.
-fn until(proxy: &mut Proxy, so: impl Fn(&Value) -> bool) -> (Value, bool) {
+pub(crate) fn until(proxy: &mut Proxy, so: impl Fn(&Value) -> bool) -> (Value, bool) {
     let mut asked = false;
     loop {
         let line = proxy.line();

@@ -162,6 +162,7 @@ impl Play {
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
             What::Grants(line) => self.world.grants += &format!("{line}\n"),
             What::Config(_) => {}
+            What::Assessor(what, rest) => self.assessor(what, rest)?,
         }
         self.spurious();
         self.recovered()
@@ -212,6 +213,27 @@ impl Play {
             }
         }
         lines
+    }
+
+    /// A program outside that was asked, the oldest first.
+    fn assessor(&mut self, what: &str, rest: &str) -> Result<(), String> {
+        let line = self.bindings.fill(rest.as_bytes());
+        let told = match what {
+            "asked" => {
+                let errand = self.world.errand().ok_or("no program was asked")?.line.clone();
+                return self.compare(rest, errand.as_bytes());
+            }
+            "none" => {
+                return self.world.errand().map_or(Ok(()), |errand| Err(format!("asked: {}", errand.line)));
+            }
+            "dismissed" if self.world.was_dismissed() => return Ok(()),
+            "dismissed" => return Err("it was not ended".to_owned()),
+            "says" => self.world.assessor_says(Ok(&line?)),
+            "fails" => self.world.assessor_says(Err(rest)),
+            other => return Err(format!("unknown statement assessor {other:?}")),
+        };
+        self.happens(told.ok_or("no program was asked")?);
+        Ok(())
     }
 
     fn hears(&mut self, leg: Leg, heard: &Heard) -> Result<(), String> {

@@ -58,6 +58,8 @@ pub(crate) enum What {
     Grants(String),
     /// `config TOML-LINE`.
     Config(String),
+    /// `assessor asked {…}`, `assessor says LINE`, `assessor fails REASON`, `assessor dismissed`, `assessor none`.
+    Assessor(String, String),
 }
 
 /// What a peer is expected to hear next.
@@ -168,6 +170,10 @@ impl<'a> Parser<'a> {
             "answer" => answer(rest),
             "grants" => What::Grants(rest.to_owned()),
             "config" => What::Config(rest.to_owned()),
+            "assessor" => {
+                let (what, rest) = split_word(rest);
+                What::Assessor(what.to_owned(), rest.to_owned())
+            }
             _ => return Err(format!("unknown statement {word:?}")),
         };
         into.statements.push(Statement { line, what });

@@ -9,6 +9,7 @@ use hunkgate::ledger::{
     Cache, Event, FilePlan, Gap, GrantBook, GrantEvent, GrantLine, Ledger, Listing, Log, Method, Observation,
     Record, Redactor, RevertFile, RevertOutcome, RevertResult, Wanted, Why, listing,
 };
+use hunkgate::policy::{Errand, Hearing, Told};
 use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -65,6 +66,9 @@ pub(crate) struct World {
     foreign: Vec<(RootId, Record)>,
     /// How much of the journal the other proxy has.
     passed: usize,
+    errands: VecDeque<(AskId, Errand)>,
+    dismissed: Vec<AskId>,
+    hearings: BTreeMap<AskId, Hearing>,
 }
 
 /// A journaled record with its place among everything that was done.
@@ -120,6 +124,9 @@ impl World {
             run: 1,
             foreign: Vec::new(),
             passed: 0,
+            errands: VecDeque::new(),
+            dismissed: Vec::new(),
+            hearings: BTreeMap::new(),
         }
     }
 
@@ -331,6 +338,14 @@ impl World {
                 let computed = review::compute(ledger, &session, &what, &self.tree, &mut self.cache);
                 vec![Input::Computed { ask, computed }]
             }
+            Action::Assess { ask, errand } => {
+                self.errands.push_back((ask, *errand));
+                Vec::new()
+            }
+            Action::Dismiss { ask } => {
+                self.dismissed.push(ask);
+                Vec::new()
+            }
             Action::Judge { ask, case } => {
                 let mut finding = case.find(&self.tree);
                 let standing =
@@ -386,6 +401,39 @@ impl World {
     pub(crate) fn keep_grant(&mut self, event: GrantEvent) {
         let line = GrantLine::new(self.now.wall, event);
         self.grants += &(serde_json::to_string(&line).expect("because a line is plain data") + "\n");
+    }
+
+    /// Returns the oldest program that was asked and has not replied.
+    #[allow(dead_code, reason = "only transcripts have programs that are asked")]
+    pub(crate) fn errand(&self) -> Option<&Errand> {
+        self.errands.front().map(|(_, errand)| errand)
+    }
+
+    /// Says whether the oldest program that was asked was ended, and forgets it.
+    #[allow(dead_code, reason = "only transcripts have programs that are asked")]
+    pub(crate) fn was_dismissed(&mut self) -> bool {
+        let Some((ask, _)) = self.errands.pop_front() else { return false };
+        self.dismissed.contains(&ask)
+    }
+
+    /// The oldest program that was asked says a line, or fails.
+    #[allow(dead_code, reason = "only transcripts have programs that are asked")]
+    pub(crate) fn assessor_says(&mut self, line: Result<&[u8], &str>) -> Option<Input> {
+        let (ask, errand) = self.errands.front()?;
+        let ask = *ask;
+        let hearing = self.hearings.entry(ask).or_insert_with(|| Hearing::of(errand.request.clone()));
+        let told = line.map_err(str::to_owned).and_then(|line| hearing.hear(line));
+        Some(match told {
+            Ok(Told::Meanwhile(opinion)) => Input::Opined { ask, opinion: Box::new(opinion) },
+            Ok(Told::Finally(opinion)) => {
+                self.errands.pop_front();
+                Input::Assessed { ask, reply: Ok(Box::new(opinion)) }
+            }
+            Err(reason) => {
+                self.errands.pop_front();
+                Input::Assessed { ask, reply: Err(reason) }
+            }
+        })
     }
 
     fn append(&mut self, log: Log, record: Record, durability: Durability) -> Option<Input> {
