@@ -36,12 +36,25 @@ fn main() {
     screen("500 files, 20,000 changed lines", synthetic(500, 4, 5));
     screen("180 files, 20,000 changed lines", synthetic(180, 11, 5));
     lockfile();
-    match largest_real() {
-        Some((name, listing)) => screen(&name, listing),
+    let (real, big) = (largest_real(), largest_whole());
+    match &real {
+        Some((name, first, last)) => screen(name, between(first, last)),
         None => println!("no two versions of one crate in cargo's cache"),
     }
-    if !std::env::args().any(|arg| arg == "screen") {
-        whole();
+    let nothing = tempfile::tempdir().unwrap();
+    if let Some((name, top)) = &big {
+        screen(name, between(nothing.path(), top));
+    }
+    if std::env::args().any(|arg| arg == "screen") {
+        return;
+    }
+    let made = made();
+    whole("500 files, 20,000 changed lines", &made.path().join("before"), &made.path().join("after"));
+    if let Some((name, first, last)) = &real {
+        whole(name, first, last);
+    }
+    if let Some((name, top)) = &big {
+        whole(name, nothing.path(), top);
     }
 }
 
@@ -172,13 +185,14 @@ fn synthetic(files: usize, hunks: usize, lines: usize) -> ListingShape {
 
 // ── a real difference ──
 
-/// Finds the two versions of one crate in cargo's cache that differ most.
-fn largest_real() -> Option<(String, ListingShape)> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")))?;
+/// Returns the crates in cargo's cache: their names, and the directories of their versions.
+fn crates() -> BTreeMap<String, Vec<PathBuf>> {
     let mut crates: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for index in std::fs::read_dir(home.join("registry/src")).ok()?.flatten() {
-        for package in std::fs::read_dir(index.path()).ok()?.flatten() {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let cache = home.map(|home| home.join("registry/src")).unwrap_or_default();
+    for index in std::fs::read_dir(cache).into_iter().flatten().flatten() {
+        for package in std::fs::read_dir(index.path()).into_iter().flatten().flatten() {
             let name = package.file_name().into_string().unwrap_or_default();
             let cut = name
                 .match_indices('-')
@@ -189,24 +203,42 @@ fn largest_real() -> Option<(String, ListingShape)> {
             }
         }
     }
-    let pairs = crates.into_iter().filter(|(_, versions)| versions.len() > 1);
-    let sized = pairs.map(|(name, mut versions)| {
-        versions.sort();
+    crates.values_mut().for_each(|versions| versions.sort());
+    crates
+}
+
+/// Finds the two versions of one crate that differ most.
+fn largest_real() -> Option<(String, PathBuf, PathBuf)> {
+    let pairs = crates().into_iter().filter(|(_, versions)| versions.len() > 1);
+    let sized = pairs.map(|(name, versions)| {
         let (first, last) = (versions[0].clone(), versions[versions.len() - 1].clone());
-        let listing = between(&first, &last);
-        (
-            listing
-                .hunks
-                .iter()
-                .map(|hunk| hunk.after_content.len() + hunk.before_content.len())
-                .sum::<usize>(),
-            name,
-            listing,
-        )
+        let texts = between(&first, &last).hunks;
+        let size = texts.iter().map(|hunk| hunk.after_content.len() + hunk.before_content.len());
+        (size.sum::<usize>(), name, first, last)
     });
-    sized
-        .max_by_key(|(size, ..)| *size)
-        .map(|(_, name, listing)| (format!("two versions of {name}"), listing))
+    let (_, name, first, last) = sized.max_by_key(|(size, ..)| *size)?;
+    Some((format!("two versions of {name}"), first, last))
+}
+
+/// Finds the crate of ordinary sources that has most lines, to be added as a whole.
+fn largest_whole() -> Option<(String, PathBuf)> {
+    let lines = |top: &Path| -> usize {
+        let read = |path: String| std::fs::read(top.join(path)).unwrap_or_default();
+        files(top, top).into_iter().map(|path| read(path).iter().filter(|byte| **byte == b'\n').count()).sum()
+    };
+    // Files that a machine made begin folded, and say little about reading.
+    let generated = [
+        "linux-raw-sys",
+        "windows-sys",
+        "winapi",
+        "winapi-i686-pc-windows-gnu",
+        "winapi-x86_64-pc-windows-gnu",
+    ];
+    let all = crates().into_iter().filter(|(name, _)| !generated.contains(&name.as_str()));
+    let (lines, name, top) = all
+        .filter_map(|(name, versions)| Some((lines(versions.last()?), name, versions.last()?.clone())))
+        .max()?;
+    Some((format!("all of {name}, {lines} lines, added"), top))
 }
 
 fn between(first: &Path, last: &Path) -> ListingShape {
@@ -240,7 +272,7 @@ fn files(top: &Path, dir: &Path) -> Vec<String> {
 
 // ── the whole ──
 
-/// An agent that rewrites half of every file when it is prompted, and one file more for each further prompt.
+/// An agent that copies what is there afterwards when it is prompted, and writes one file more for each further prompt.
 const AGENT: &str = r#"
 turn=0
 while IFS= read -r line; do
@@ -252,7 +284,7 @@ while IFS= read -r line; do
       turn=$((turn + 1))
       update='{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"toolCallId":"t'$turn'"'
       echo "$update"',"sessionUpdate":"tool_call","title":"Edit","kind":"execute","status":"in_progress"}}}'
-      if [ $turn = 1 ]; then for file in "$TREE"/f*; do sed -i 's/^even/EVEN/' "$file"; done
+      if [ $turn = 1 ]; then cp -R "$AFTER/." "$TREE/"
       else printf 'more %s\n' $turn > "$TREE/zz$turn"; fi
       echo "$update"',"sessionUpdate":"tool_call_update","status":"completed"}}}'
       echo '{"jsonrpc":"2.0","id":'$id',"result":{"stopReason":"end_turn"}}';;
@@ -260,22 +292,47 @@ while IFS= read -r line; do
 done
 "#;
 
-fn whole() {
-    println!("a proxy, an agent and `hunkgate review` on a terminal of {} × {}", SIZE.0, SIZE.1);
+/// Returns paths of the queue that one key decides, each once.
+fn hunks(tree: &Path, state: &Path) -> Vec<String> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+    command.args(["hunks", "--json"]).current_dir(tree).env("HUNKGATE_STATE_DIR", state);
+    let listing: ListingShape = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let texts = listing.hunks.into_iter().filter(|hunk| hunk.entry.kind == "text" && !hunk.folded);
+    let mut paths: Vec<String> = texts.map(|hunk| hunk.path).collect();
+    paths.dedup();
+    // From the middle, where not everything is in sight already.
+    let middle = paths.len() / 3;
+    paths.rotate_left(middle);
+    paths
+}
+
+/// Makes files in which four stretches of five lines are changed: 20,000 lines, the old ones and the new ones.
+fn made() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, word) in [("before", "even"), ("after", "EVEN")] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+        let text: String =
+            (0..100).map(|line| format!("{} {line}\n", if line % 25 < 5 { word } else { "odd" })).collect();
+        for file in 0..500 {
+            std::fs::write(dir.path().join(name).join(format!("f{file:03}")), &text).unwrap();
+        }
+    }
+    dir
+}
+
+fn whole(name: &str, before: &Path, after: &Path) {
+    println!("{name}: a proxy, an agent and `hunkgate review` on a terminal of {} × {}", SIZE.0, SIZE.1);
     let dir = tempfile::tempdir().unwrap();
     let top = dir.path().canonicalize().unwrap();
     let tree = top.join("tree");
     std::fs::create_dir(&tree).unwrap();
-    // Four stretches of five lines are changed in each file: 20,000 lines, the old ones and the new ones.
-    let text: String =
-        (0..100).map(|line| format!("{} {line}\n", if line % 25 < 5 { "even" } else { "odd" })).collect();
-    for file in 0..500 {
-        std::fs::write(tree.join(format!("f{file:03}")), &text).unwrap();
-    }
+    let copied = Command::new("cp").arg("-R").arg(before.join(".")).arg(&tree).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
     command
         .args(["run", "--", "sh", "-c", AGENT])
         .env("TREE", &tree)
+        .env("AFTER", after)
         .env("HUNKGATE_STATE_DIR", top.join("state"));
     let mut proxy =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -308,26 +365,29 @@ fn whole() {
     };
     let begun = Instant::now();
     let mut tty = review();
-    tty.sees("/2000");
+    tty.sees("0/");
     row("  from the command to the first screen", begun.elapsed(), "-");
-    for _ in 0..20 {
-        tty.keys("}");
-    }
-    let mut times = Vec::new();
-    for nth in 0..15 {
-        let file = tree.join(format!("f{:03}", 100 + nth));
-        tty.keys(&format!("/f{:03}\r", 100 + nth));
-        tty.sees(&format!(" f{:03} ", 100 + nth));
-        let changed = std::fs::read(&file).unwrap();
+    let owed = hunks(&tree, &top.join("state"));
+    let mut reject = |nth: usize, pause: Duration| {
+        let path = owed[nth % owed.len()].clone();
+        tty.keys(&format!("/{path}\r"));
+        tty.sees(&format!(" {path}"));
+        std::thread::sleep(pause);
+        let file = tree.join(&path);
+        let changed = std::fs::read(&file).ok();
         let begun = Instant::now();
         tty.keys("x");
-        while std::fs::read(&file).unwrap() == changed {
-            std::thread::yield_now();
+        while std::fs::read(&file).ok() == changed {
+            std::thread::sleep(Duration::from_micros(100));
         }
-        times.push(begun.elapsed());
-        tty.sees(&format!(" {}/2000", nth + 1));
-    }
-    row("  reject of one hunk, from the key to the disk", median(times), "<= 20ms");
+        let taken = begun.elapsed();
+        tty.sees(&format!(" {}/", nth + 1));
+        taken
+    };
+    let paced = (0..15).map(|nth| reject(nth, Duration::from_millis(500))).collect();
+    row("  reject of one hunk, from the key to the disk", median(paced), "<= 20ms");
+    let rushed = (15..30).map(|nth| reject(nth, Duration::ZERO)).collect();
+    row("  the same while the last one is still listed", median(rushed), "-");
     let mut times = Vec::new();
     for nth in 0..9 {
         let begun = Instant::now();
@@ -354,7 +414,7 @@ fn whole() {
     let begun = Instant::now();
     let tty = review();
     tty.sees("help ");
-    tty.sees(" 15/");
+    tty.sees(" 30/");
     row("  the same without a proxy", begun.elapsed(), "-");
     drop(Inks::unpack());
     let begun = Instant::now();

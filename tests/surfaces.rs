@@ -23,6 +23,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[cfg(feature = "tui")]
+#[path = "surfaces/conformance.rs"]
+mod conformance;
+#[cfg(feature = "tui")]
+#[allow(dead_code, reason = "the play is shared with the tests of transcripts")]
+mod support;
+#[cfg(feature = "tui")]
 #[path = "surfaces/tui.rs"]
 mod tui;
 #[cfg(feature = "web")]

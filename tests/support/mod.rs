@@ -7,6 +7,7 @@ pub(crate) mod golden;
 pub(crate) mod pattern;
 pub(crate) mod play;
 pub(crate) mod real;
+pub(crate) mod surface;
 pub(crate) mod transcript;
 pub(crate) mod tree;
 pub(crate) mod variations;

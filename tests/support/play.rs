@@ -1,18 +1,20 @@
 //! Plays a transcript against the engine and the virtual world, and compares what the peers hear.
 
 use super::asks;
+use super::asks::Worded;
 use super::pattern::Bindings;
+use super::surface::{Surface, must_show};
 use super::transcript::{Heard, Statement, Transcript, TreeOp, What};
 use super::world::{Frame, World};
 use bytes::Bytes;
 use hunkgate::base::{AgentId, AskId, Leg, SessionId, SessionKey};
 use hunkgate::config::{Config, Written};
 use hunkgate::engine::Input;
-use hunkgate::ledger::{Actor, Channel, Event, Log, RootKind, Who};
-use hunkgate::review::{Asked, Problem, ProblemKind};
+use hunkgate::ledger::{Actor, Channel, Event, ListingShape, Log, RootKind, Who};
+use hunkgate::review::{Answer, Ask, Asked, Problem, ProblemKind};
 use hunkgate::wire::Splitter;
 use serde_json::Value;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Where the first root of every play stands.
 pub(crate) const ROOT: &str = "/v/root";
@@ -59,6 +61,12 @@ pub(crate) struct Play {
     /// The place of the last synced record that a statement named since a peer spoke.
     record_read: Option<u64>,
     asked: u64,
+    /// Through what people ask, where that is not the engine itself.
+    surface: Option<Box<dyn Surface>>,
+    /// The asks that went through it.
+    pub(crate) through: BTreeMap<AskId, Worded>,
+    /// Listings that a surface asked for by itself and that have not come.
+    aside: BTreeSet<AskId>,
     cuts: u64,
 }
 
@@ -78,6 +86,9 @@ impl Play {
             read: Vec::new(),
             record_read: None,
             asked: FIRST_ASK,
+            surface: None,
+            through: BTreeMap::new(),
+            aside: BTreeSet::new(),
             cuts: manner.cuts.unwrap_or_default(),
         };
         play.bindings.set("ROOT", ROOT);
@@ -91,6 +102,12 @@ impl Play {
             play.world.unrecorded = Some("no state directory".to_owned());
         }
         play
+    }
+
+    /// Has people ask through a surface, where it has a way to.
+    #[allow(dead_code, reason = "only the tests of surfaces ask through one")]
+    pub(crate) fn ask_through(&mut self, surface: Box<dyn Surface>) {
+        self.surface = Some(surface);
     }
 
     /// Plays every statement; the first that does not hold is told with what led to it.
@@ -402,17 +419,51 @@ impl Play {
 
     fn ask(&mut self, line: &str) -> Result<(), String> {
         let filled = self.bindings.fill(line.as_bytes())?;
-        let worded = asks::parse(&String::from_utf8_lossy(&filled))?;
+        let mut worded = asks::parse(&String::from_utf8_lossy(&filled))?;
         let session = match worded.session {
             None => self.world.sessions.last().cloned().ok_or("no session was opened")?,
-            Some(raw) => self.key_of(&raw).ok_or_else(|| format!("no session {raw:?}"))?,
+            Some(ref raw) => self.key_of(raw).ok_or_else(|| format!("no session {raw:?}"))?,
         };
+        let through = self.put_through(&session, &worded, &String::from_utf8_lossy(&filled));
         self.asked += 1;
+        if let Some(ask) = through {
+            worded.ask = ask;
+            self.through.insert(AskId(self.asked), worded.clone());
+        }
         let who = if worded.by_agent { Who::Agent("agent".to_owned()) } else { Who::Person };
         let actor = Actor { who, channel: Channel::Cli };
         let asked = Asked { session, actor, may_decide: !worded.by_agent, ask: worded.ask };
         self.world.feed(Input::Asked { ask: AskId(self.asked), asked });
         Ok(())
+    }
+
+    /// Has the surface put an ask; `None` where there is none, or it has no way to.
+    fn put_through(&mut self, session: &SessionKey, worded: &Worded, line: &str) -> Option<Ask> {
+        if worded.by_agent || worded.session.is_some() {
+            return None;
+        }
+        let listing = match self.surface.as_ref()?.wants_listing(&worded.ask) {
+            true => Some(self.listing_aside(session)?),
+            false => None,
+        };
+        self.surface.as_mut()?.put(&asks::words(line), &worded.ask, listing.as_ref())
+    }
+
+    /// The queue, as a surface asks for it by itself.
+    fn listing_aside(&mut self, session: &SessionKey) -> Option<ListingShape> {
+        self.asked += 1;
+        let ask = AskId(self.asked);
+        let actor = Actor { who: Who::Person, channel: Channel::Tui };
+        let hunks = Ask::Hunks { paths: Vec::new() };
+        let asked = Asked { session: session.clone(), actor, may_decide: true, ask: hunks };
+        self.aside.insert(ask);
+        self.world.feed(Input::Asked { ask, asked });
+        let place = self.world.replies.iter().position(|(of, _)| *of == ask)?;
+        self.aside.remove(&ask);
+        match self.world.replies.remove(place) {
+            Some((_, Answer::Listing(listing))) => Some(listing),
+            _ => None,
+        }
     }
 
     /// Finds the key of a session by the id that the peer chose; one that is not recorded has the key it would have.
@@ -434,7 +485,17 @@ impl Play {
     fn answer(&mut self, kind: Option<&str>, pattern: &str) -> Result<(), String> {
         let pattern: Value =
             serde_json::from_str(pattern).map_err(|error| format!("bad pattern: {error}"))?;
-        let (_, answer) = self.world.replies.pop_front().ok_or("no answer")?;
+        self.world.replies.retain(|(ask, _)| !self.aside.contains(ask));
+        let (ask, answer) = self.world.replies.pop_front().ok_or("no answer")?;
+        if self.through.contains_key(&ask)
+            && let Some(surface) = &mut self.surface
+        {
+            let shown = surface.show(&answer);
+            let read = shown.to_lowercase();
+            for must in must_show(&answer).iter().filter(|must| !read.contains(&must.to_lowercase())) {
+                return Err(format!("{must:?} is not shown:\n{shown}"));
+            }
+        }
         let answer = serde_json::to_value(&answer)
             .unwrap_or_else(|error| problem(&format!("the answer is no JSON: {error}")));
         let word = answer.get("answer").and_then(Value::as_str).unwrap_or_default();
@@ -454,6 +515,10 @@ impl Play {
 
     /// A ledger that is folded from the journal equals the live one.
     fn recovered(&self) -> Result<(), String> {
+        // The plain play has shown it.
+        if self.surface.is_some() {
+            return Ok(());
+        }
         let (live, folded) = (self.world.ledger(), self.world.folded());
         for (root, chain) in live.chains() {
             if folded.chain(root) != Some(chain) {
@@ -470,6 +535,7 @@ impl Play {
     }
 
     fn end(&mut self) -> Result<(), String> {
+        self.world.replies.retain(|(ask, _)| !self.aside.contains(ask));
         for leg in [Leg::Editor, Leg::Agent] {
             if let Some(frame) = self.world.heard(leg).front() {
                 return Err(format!("the {} also heard {}", name(leg), shown(&frame.bytes)));

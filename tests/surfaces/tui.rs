@@ -13,13 +13,14 @@ const KEYS: &str =
     "j k ] [ } { down up space pageup g G l h a x A X r ! u U c v s t z enter / n N w d tab e i m R ? q";
 
 /// A model with a screen.
-struct Desk {
-    model: Model,
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) model: Model,
     size: (u16, u16),
 }
 
 impl Desk {
-    fn new(size: (u16, u16), depth: Depth) -> Self {
+    pub(crate) fn new(size: (u16, u16), depth: Depth) -> Self {
         let setup =
             Setup { keys: Keys::default(), theme: Theme(depth), size, title: "agent · s1".to_owned() };
         let (model, cmds) = Model::new(setup);
@@ -42,7 +43,7 @@ impl Desk {
         self.model.update(Msg::Answered(Tag::Queue, Box::new(Answer::Listing(listing))))
     }
 
-    fn keys(&mut self, keys: &str) -> Vec<Cmd> {
+    pub(crate) fn keys(&mut self, keys: &str) -> Vec<Cmd> {
         keys.split(' ').flat_map(|key| self.model.update(Msg::Key(Stroke::new(key)))).collect()
     }
 
@@ -64,7 +65,7 @@ impl Desk {
         (0..self.size.1).map(|y| row(y).trim_end().to_owned()).collect()
     }
 
-    fn screen(&self) -> String {
+    pub(crate) fn screen(&self) -> String {
         self.rows().join("\n")
     }
 
