@@ -630,6 +630,8 @@ mod cuts;
 #[cfg(test)]
 mod fuzz;
 #[cfg(test)]
+mod late;
+#[cfg(test)]
 mod still;
 #[cfg(test)]
 mod tests;
