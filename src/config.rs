@@ -6,6 +6,7 @@
 //! 3. A project file can only tighten (`tests::a_project_file_only_tightens`).
 //! 4. A section that does nothing yet is named aloud (`tests::a_section_without_effect_is_named`).
 
+use crate::base::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
 
@@ -47,6 +48,10 @@ pub struct Config {
     pub rules: Vec<RuleText>,
     /// The programs that are asked about requests, in order; a project has none.
     pub assessors: Vec<Assessor>,
+    /// The files that rules come from.
+    pub sources: Vec<Source>,
+    /// The digest of the user's file, when there is one.
+    pub read: Option<Digest>,
     /// What was accepted and has no effect, or was ignored: one sentence each, for status and stderr.
     pub warnings: Vec<String>,
 }
@@ -157,6 +162,15 @@ pub struct Log {
     pub file: Option<String>,
 }
 
+/// A file that rules come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file, as it was named to us.
+    pub file: String,
+    /// The digest of its text.
+    pub digest: Digest,
+}
+
 /// A rule of `[permissions]` or `[[rule]]`, as it was written; `policy` gives it its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleText {
@@ -257,6 +271,8 @@ impl Default for Config {
             mcp_may: BTreeSet::from([McpMay::Comment]),
             rules: Vec::new(),
             assessors: Vec::new(),
+            sources: Vec::new(),
+            read: None,
             warnings: Vec::new(),
         }
     }
@@ -363,6 +379,7 @@ pub struct ConfigError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     file: String,
+    digest: Digest,
     settings: Vec<Setting>,
     modes: Vec<ModeSetting>,
     sections: Vec<(&'static str, usize)>,
@@ -443,9 +460,41 @@ impl Config {
         for row in &written.modes {
             self.modes.entry(row.agent.clone()).or_default().insert(row.id.clone(), row.mode);
         }
-        self.sections(written, &[]);
+        let says = written.settings.iter().any(|setting| setting.name == "approvals");
+        if !written.rules.is_empty() && !says {
+            self.approvals = Approvals::Enforce;
+        }
+        let later = |(section, _): &&(&str, usize)| !POLICY_SECTIONS.contains(section);
+        for (section, line) in written.sections.iter().filter(later) {
+            self.warn(written.no_effect(&format!("[{section}]"), *line));
+        }
+        self.read = Some(written.digest.clone());
+        self.comes_from(written);
         self.rules.extend(written.rules.iter().cloned());
         self.assessors.extend(written.assessors.iter().cloned());
+    }
+
+    fn comes_from(&mut self, written: &Written) {
+        if !written.rules.is_empty() {
+            self.sources.push(Source { file: written.file.clone(), digest: written.digest.clone() });
+        }
+    }
+
+    /// Takes over what another configuration says of requests: rules, modes, what is deferred, what cannot be recorded.
+    /// Judging is switched on by it, and never off. Everything else stays, also the programs that are asked.
+    pub fn take_policy(&mut self, other: Self) {
+        if other.approvals < self.approvals {
+            self.warn("approvals stays \"enforce\" until the agent is started anew");
+        }
+        self.approvals = self.approvals.max(other.approvals);
+        self.defer = other.defer;
+        self.max_wait_s = other.max_wait_s;
+        self.on_record_failure = other.on_record_failure;
+        self.modes = other.modes;
+        self.rules = other.rules;
+        self.sources = other.sources;
+        self.read = other.read;
+        self.withhold.extend(other.withhold);
     }
 
     fn sections(&mut self, written: &Written, but: &[&str]) {
@@ -485,6 +534,7 @@ impl Config {
             self.warn(written.ignored(&format!("[{section}]"), *line));
         }
         self.sections(written, USER_SECTIONS);
+        self.comes_from(written);
         for rule in &written.rules {
             if rule.decision == Decision::Allow {
                 self.warn(written.ignored(&rule.id, rule.line));
@@ -566,6 +616,7 @@ impl Written {
         })?;
         let mut written = Self {
             file: file.to_owned(),
+            digest: Digest::of(&[text.as_bytes()]),
             settings: Vec::new(),
             modes: Vec::new(),
             sections: Vec::new(),
@@ -574,6 +625,11 @@ impl Written {
         };
         reader.table("", document.get_ref(), &mut written)?;
         Ok(written)
+    }
+
+    /// Returns the digest of its text.
+    pub fn digest(&self) -> &Digest {
+        &self.digest
     }
 
     /// Returns the file name patterns that it adds to those whose content is never kept.
@@ -639,7 +695,7 @@ mod tests {
 
     #[test]
     fn an_empty_file_means_the_defaults() {
-        assert_eq!(user(""), Config::default());
+        assert_eq!(Config { read: None, ..user("") }, Config::default());
     }
 
     #[test]
@@ -704,6 +760,24 @@ mod tests {
         let rules = user(text).rules;
         assert_eq!((rules.len(), rules[2].line), (3, 4));
         assert_eq!(rules[2].by, RuleBy::Prefix(vec![vec!["a".into()], vec!["b".into(), "c".into()]]));
+    }
+
+    #[test]
+    fn rules_of_the_person_are_enforced_unless_they_say_observe() {
+        let rules = "[permissions]\ndeny = [\"Bash(rm:*)\"]\n";
+        assert_eq!(user(rules).approvals, Approvals::Enforce);
+        assert_eq!(user(&format!("approvals = \"observe\"\n{rules}")).approvals, Approvals::Observe);
+        assert_eq!(user("[permissions]\n").approvals, Approvals::Observe);
+        assert_eq!(Config::of(None, Some(&written(rules))).approvals, Approvals::Observe);
+    }
+
+    #[test]
+    fn a_reload_takes_the_policy_and_switches_nothing_off() {
+        let mut config = user("approvals = \"enforce\"\n[permissions]\nallow = [\"Bash(a)\"]\n");
+        config.take_policy(user("approvals = \"observe\"\n[log]\nlevel = \"trace\"\n"));
+        assert_eq!((config.approvals, config.rules.len()), (Approvals::Enforce, 0));
+        assert_eq!(config.log, Config::default().log);
+        assert!(config.warnings[0].contains("started anew"), "{:?}", config.warnings);
     }
 
     #[test]

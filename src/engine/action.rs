@@ -63,6 +63,13 @@ pub enum Action {
         /// What is judged, and by what.
         case: Box<Case>,
     },
+    /// Read the files of the policy.
+    ReadPolicy {
+        /// Quoted in the answer.
+        ask: AskId,
+        /// The roots whose own files are read, by their tops.
+        tops: Vec<String>,
+    },
     /// Use a permission that outlives sessions once: it counts only if it still stands.
     Spend {
         /// Quoted in the answer.

@@ -179,12 +179,31 @@ impl Engine {
             ours: self.setup.ours.clone(),
             secrets: self.setup.withheld.clone(),
             standing: None,
+            epoch: self.files.epoch,
+            known: self.known_files(),
         })
     }
 
     /// A request was judged, or could not be.
     pub(super) fn judged(&mut self, ask: crate::base::AskId, finding: Result<Box<Finding>, String>) {
+        let finding = finding.map(|mut finding| {
+            if let Some(news) = finding.news.take() {
+                self.files_moved(*news);
+            }
+            finding
+        });
+        let stale = finding.as_ref().is_ok_and(|finding| finding.epoch != self.files.epoch);
         match self.waits.remove(&ask) {
+            Some(Wait::Verdict(recorder, key)) if stale && self.docket.get(&key).is_some() => {
+                if let Some(request) = self.docket.get(&key).cloned() {
+                    self.judge(&request, Wait::Verdict(recorder, key));
+                }
+            }
+            Some(Wait::Confirming(key)) if stale => {
+                if let Some(request) = self.docket.get(&key).cloned() {
+                    self.judge(&request, Wait::Confirming(key));
+                }
+            }
             Some(Wait::Verdict(recorder, request)) => {
                 let assessment = self.assessed(&request, &finding);
                 self.approval(&recorder, Approval::Assessed(assessment));
@@ -420,19 +439,7 @@ impl Engine {
                 self.setup.config.warn(format!("the rules are not used: {error}"));
             }
         }
-        let rules = &self.setup.config.rules;
-        let programs = &self.setup.config.assessors;
-        let digest = self.setup.redactor.digest(format!("{rules:?} {programs:?}").as_bytes());
-        let assessors: Vec<_> = programs.iter().map(|it| (it.id.clone(), it.found.clone())).collect();
-        let known = self.sessions.get(id).and_then(|known| self.ledger.session(&known.key));
-        if (rules.is_empty() && programs.is_empty())
-            || known.is_some_and(|ledger| ledger.standing().policy() == Some(&digest))
-        {
-            return;
-        }
-        let rules = u32::try_from(rules.len()).unwrap_or(u32::MAX);
-        let approvals = if self.enforces() { "enforce" } else { "observe" }.to_owned();
-        self.approval(id, Approval::PolicyLoaded { approvals, rules, digest, assessors });
+        self.policy_loaded(id);
     }
 
     /// The mode became one in which the agent does not ask.

@@ -297,7 +297,9 @@ impl Engine {
     /// A response, with the request it answers.
     fn answered(&mut self, from: Leg, (id, asking): (&IdToken, InFlight<About>), fact: Fact, line: Bytes) {
         let request = (from == Leg::Editor).then(|| self.docket.answered(id)).flatten();
-        if let Some(request) = request.as_ref().filter(|_| self.enforces())
+        let held =
+            |key: &crate::base::RequestKey| self.docket.get(key).is_none_or(|request| request.held.is_some());
+        if let Some(request) = request.as_ref().filter(|key| self.enforces() && held(key))
             && matches!(asking.payload, About::Permission { .. })
         {
             return self.question_answered(request, &fact, Some(line));

@@ -10,7 +10,7 @@
 
 use crate::acp::{Fact, Said, Wanted, WantedBy, author};
 use crate::base::{Digest, Leg, RequestKey, SessionId};
-use crate::config::{Approvals, Decision, OnRecordFailure};
+use crate::config::{Decision, OnRecordFailure};
 use crate::engine::conversation::{About, Heard};
 use crate::engine::docket::{Parcel, Question, Request, State};
 use crate::engine::hold::Held;
@@ -36,10 +36,6 @@ pub(super) fn gates(method: &str) -> bool {
 }
 
 impl Engine {
-    pub(super) fn enforces(&self) -> bool {
-        self.setup.config.approvals == Approvals::Enforce
-    }
-
     /// A line that cannot be read as one frame does not pass: the other peer may read it as a request, or as an allow.
     pub(super) fn refuses_unreadable(&mut self, from: Leg, line: &Bytes) -> bool {
         let refuses = self.enforces() && !line.iter().all(u8::is_ascii_whitespace);
@@ -200,7 +196,11 @@ impl Engine {
             request.whole =
                 request.held.as_ref().is_some_and(|held| tells_whole_files(&held.wanted, &finding));
             if let Some(held) = request.held.as_mut() {
-                held.finding = Some(finding);
+                let again = held.finding.replace(finding.clone());
+                // Who answers has to have seen why it is asked.
+                if again.is_some_and(|before| before.verdict != finding.verdict) {
+                    request.rev += 1;
+                }
             }
         }
         match (verdict.decision, covering, grant) {
@@ -239,6 +239,7 @@ impl Engine {
         (by, option): (Decider, Option<OptionShape>),
         answer: Option<Bytes>,
     ) {
+        self.withdraw_question(key);
         self.decided(key, (Outcome::Allow, by, option), None);
         let Some(request) = self.docket.get_mut(key) else { return };
         request.state = State::Allowed;
@@ -466,6 +467,17 @@ impl Engine {
         if held.question == Question::Forwarded {
             self.send(Leg::Editor, author::cancel_request(&held.id));
         }
+    }
+
+    /// Takes a question back that stands while something else decides.
+    fn withdraw_question(&mut self, key: &RequestKey) {
+        let Some(request) = self.docket.get_mut(key) else { return };
+        let (recorder, session) = (request.recorder.clone(), request.session.clone());
+        let Some(held) = request.held.as_mut().filter(|held| held.question != Question::None) else { return };
+        let asked = held.clone();
+        held.question = Question::None;
+        self.no_longer_asked((&recorder, key), &asked);
+        self.answered_permission(&session, &asked.id);
     }
 
     /// The same, where the editor knows already that the agent's own request is over.

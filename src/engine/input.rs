@@ -3,7 +3,7 @@
 use crate::base::{AskId, RootId};
 use crate::config::Written;
 use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
-use crate::policy::{Finding, Opinion};
+use crate::policy::{Finding, Opinion, UserFile};
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
@@ -98,6 +98,15 @@ pub enum Input {
         ask: AskId,
         /// What they say, or why it could not be judged.
         finding: Result<Box<Finding>, String>,
+    },
+    /// The files of the policy were read, because a person asked for it.
+    PolicyRead {
+        /// The action it answers.
+        ask: AskId,
+        /// The person's own.
+        user: UserFile,
+        /// Per root: its top, and its own file.
+        projects: Vec<(String, Result<Option<Written>, String>)>,
     },
     /// A permission that outlives sessions was used or kept, or why not.
     Granted {

@@ -35,6 +35,7 @@ mod lineage;
 mod mediated;
 mod outside;
 mod question;
+mod reload;
 mod roots;
 mod sight;
 mod status;

@@ -28,6 +28,7 @@ impl Engine {
                 let grants = DocketAnswer::Grants(self.grants_of(session));
                 self.reply(&to, session, Answer::Docket(grants));
             }
+            DocketAsk::Reload => self.reload_asked(to, session),
             DocketAsk::Revoke { grant } => self.revoke(&to, session, grant),
         }
     }
@@ -195,15 +196,9 @@ impl Engine {
             let name = name_of(&text, standing.scope);
             self.issue((key, &known), channel, (&name, standing));
         }
-        let Some(request) = self.docket.get_mut(key) else { return };
-        let (recorder, session) = (request.recorder.clone(), request.session.clone());
-        let Some(held) = request.held.as_mut() else { return };
-        let asked = held.clone();
-        held.question = Question::None;
-        self.no_longer_asked((&recorder, key), &asked);
-        self.answered_permission(&session, &asked.id);
-        let once = self.options_of(&asked).once.filter(|_| asked.wanted.by == WantedBy::Permission);
-        let answer = once.map(|once| author::selected_permission(&asked.id, &once));
+        let Some(held) = known.held.as_deref() else { return };
+        let once = self.options_of(held).once.filter(|_| held.wanted.by == WantedBy::Permission);
+        let answer = once.map(|once| author::selected_permission(&held.id, &once));
         self.allowed(key, (Decider::Person { channel }, option), answer);
     }
 

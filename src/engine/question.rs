@@ -57,6 +57,9 @@ impl Engine {
     pub(super) fn ask_person(&mut self, key: &RequestKey) {
         let Some(request) = self.docket.get(key).cloned() else { return };
         let Some(held) = request.held.as_deref() else { return };
+        if held.question != Question::None {
+            return;
+        }
         if self.defers() {
             self.defer(key, &request);
         } else if held.wanted.by == WantedBy::Permission {

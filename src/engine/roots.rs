@@ -35,6 +35,7 @@ impl Engine {
         let Some(key) = self.sessions.get(&id).map(|session| session.key.clone()) else { return };
         for root in &roots {
             self.project_says(root.project.as_ref());
+            self.project_opened(root);
             if let Ok(header) = &root.root {
                 let log = Log::Root(header.root.clone());
                 if self.ledger.chain(&header.root).is_none() {

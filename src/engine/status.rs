@@ -55,7 +55,9 @@ impl Engine {
         }
         warnings.extend(self.not_asked(id));
         if let Some(ledger) = ledger {
-            warnings.extend(ledger.notices().iter().rev().take(5).map(|notice| notice.text.clone()));
+            // What is said of the policy stands among the warnings for as long as it holds.
+            let notices = ledger.notices().iter().filter(|notice| notice.topic != "policy");
+            warnings.extend(notices.rev().take(5).map(|notice| notice.text.clone()));
         }
         let mut agent = name(&self.agent);
         let mut client = name(&self.client);

@@ -71,6 +71,7 @@ pub struct Engine {
     unsure: Unsure,
     pub(super) docket: super::docket::Docket,
     pub(super) policy: std::sync::Arc<crate::policy::Policy>,
+    pub(super) files: super::reload::Files,
     pub(super) failed_start: Option<(String, i32)>,
     pub(super) ending: bool,
 }
@@ -128,6 +129,7 @@ impl Engine {
             unsure: Unsure::default(),
             docket: super::docket::Docket::default(),
             policy: std::sync::Arc::default(),
+            files: super::reload::Files::of(&setup.config),
             failed_start: None,
             ending: false,
             setup,
@@ -168,6 +170,7 @@ impl Engine {
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),
             Input::Judged { ask, finding } => self.judged(ask, finding),
+            Input::PolicyRead { ask, user, projects } => self.policy_read(ask, user, projects),
             Input::Granted { ask, outcome } => self.granted(ask, outcome),
             Input::Opined { ask, opinion } => self.opined(ask, &opinion),
             Input::Assessed { ask, reply } => self.assessed_outside(ask, reply),
@@ -218,6 +221,11 @@ impl Engine {
     pub fn unanswered(&self) -> Vec<IdToken> {
         let of_editor = self.pending.iter().filter(|(from, ..)| *from == Leg::Editor);
         of_editor.map(|(_, id, _)| id.clone()).collect()
+    }
+
+    /// Says whether requests of the agent are judged.
+    pub fn judges(&self) -> bool {
+        self.enforces()
     }
 
     pub(super) fn send(&mut self, leg: Leg, bytes: Bytes) {

@@ -48,6 +48,7 @@ fn try_ask(state: &StateDir, config: &Config, asked: &Asked) -> Result<Answer, P
         proxy,
         socket: None,
         clock: Clock::start(),
+        config: None,
     };
     match state.lease(&asked.session, &place.holder()) {
         Ok(lease) => Ok(offline(place, (config, seed), lease, asked)),

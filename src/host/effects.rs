@@ -1,12 +1,11 @@
 //! Carrying effects out for real: journals and chains in line, everything that takes time on workers.
 
 use crate::base::{AskId, ProxyId, RootId, SessionKey, TreeId};
-use crate::config::Written;
 use crate::engine::{Action, Durability, Input, OpenedRoot};
 use crate::host::assessor::Assessors;
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
-use crate::host::judge::Judge;
+use crate::host::judge::{Judge, project_file};
 use crate::host::perform::{Perform, refusal};
 use crate::host::rootwork::{self, Job, OpenRoot, Share};
 use crate::host::worker::{Worker, guarded};
@@ -15,10 +14,8 @@ use crate::review::{Answer, Ask, Computed, Problem, ProblemKind, compute};
 use crate::store::{
     GrantFile, Holder, Journal, Lease, LeaseError, RootStore, Settings, StateDir, StoreBlobs, resolve_root,
 };
-use crate::surface::PROJECT_FILE;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ffi::OsStr;
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +37,8 @@ pub(crate) struct Place {
     pub(crate) socket: Option<PathBuf>,
     /// Its clock.
     pub(crate) clock: Clock,
+    /// Where the person's configuration stands, when it is followed.
+    pub(crate) config: Option<PathBuf>,
 }
 
 impl Place {
@@ -139,7 +138,12 @@ impl Effects {
         };
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
         let told = inbox.clone();
-        let judge = Judge { grants: GrantFile::of(&place.state), clock: place.clock };
+        let mut judge = Judge {
+            grants: GrantFile::of(&place.state),
+            clock: place.clock,
+            user: place.config.clone(),
+            seen: BTreeMap::new(),
+        };
         let judge = Worker::start("judge", move |queue: &mut VecDeque<Action>| {
             if let Some(input) = queue.pop_front().and_then(|action| judge.judged(action)) {
                 told.put(Event::Came(Box::new(input)));
@@ -222,7 +226,7 @@ impl Perform for Effects {
                     self.refuse(Action::Compute { ask, session, what }, "an internal error");
                 }
             }
-            Action::Judge { .. } | Action::Spend { .. } | Action::Keep { .. } => {
+            Action::Judge { .. } | Action::ReadPolicy { .. } | Action::Spend { .. } | Action::Keep { .. } => {
                 if let Err(judging) = self.judge.put(effect) {
                     self.refuse(judging, "an internal error");
                 }
@@ -371,7 +375,7 @@ impl Opener {
             opened.root = Ok(header);
             return Ok(());
         }
-        opened.project = project_file(root.top_bytes());
+        opened.project = project_file(&String::from_utf8_lossy(root.top_bytes())).transpose();
         let mut settings = settings.clone();
         if let Some(Ok(written)) = &opened.project {
             settings.withheld = settings.withheld.and(written.withheld());
@@ -394,16 +398,6 @@ impl Opener {
         opened.skips = report.skips;
         opened.root = Ok(report.header);
         Ok(())
-    }
-}
-
-/// Reads the configuration that a root brings along.
-fn project_file(top: &[u8]) -> Option<Result<Written, String>> {
-    let path = Path::new(OsStr::from_bytes(top)).join(PROJECT_FILE);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(Written::parse(PROJECT_FILE, &text).map_err(|error| error.to_string())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => Some(Err(format!("{PROJECT_FILE}: {error}"))),
     }
 }
 

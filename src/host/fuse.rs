@@ -22,6 +22,8 @@ pub(crate) trait Machine {
     fn salvage(&mut self) -> Vec<(Leg, Bytes)>;
     /// Returns the requests of the editor that nobody has answered.
     fn unanswered(&self) -> Vec<IdToken>;
+    /// Says whether requests of the agent are judged.
+    fn judges(&self) -> bool;
 }
 
 impl Machine for Engine {
@@ -39,6 +41,10 @@ impl Machine for Engine {
 
     fn unanswered(&self) -> Vec<IdToken> {
         Self::unanswered(self)
+    }
+
+    fn judges(&self) -> bool {
+        Self::judges(self)
     }
 }
 
@@ -106,6 +112,7 @@ impl<M: Machine> Fused<M> {
             actions.truncate(before);
             actions.extend(self.trip(rescue));
         }
+        self.enforces |= !self.tripped && self.engine.judges();
     }
 
     /// Returns when the engine wants to be woken.
@@ -206,6 +213,7 @@ impl Rescue {
             | Input::Granted { .. }
             | Input::Opined { .. }
             | Input::Assessed { .. }
+            | Input::PolicyRead { .. }
             | Input::Prepared { .. }
             | Input::Restored { .. }
             | Input::AppendFailed { .. }
@@ -242,6 +250,10 @@ mod tests {
 
         fn unanswered(&self) -> Vec<IdToken> {
             Vec::new()
+        }
+
+        fn judges(&self) -> bool {
+            false
         }
     }
 

@@ -1,13 +1,19 @@
 //! Judging: the rules with the file system at hand, and the permissions that outlive sessions.
 
+use crate::base::Digest;
+use crate::config::Written;
 use crate::engine::{Action, Input};
 use crate::host::clock::Clock;
 use crate::host::perform::refusal;
 use crate::host::worker::guarded;
 use crate::ledger::{GrantEvent, UserGrant};
-use crate::policy::{Case, Finding};
+use crate::policy::{Case, FileNews, Finding, KnownFiles, UserFile};
 use crate::store::GrantFile;
-use crate::surface::Disk;
+use crate::surface::{Disk, PROJECT_FILE};
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 /// What judges, on a thread of its own.
 #[derive(Debug)]
@@ -16,15 +22,30 @@ pub(crate) struct Judge {
     pub(crate) grants: GrantFile,
     /// Our clock.
     pub(crate) clock: Clock,
+    /// Where the person's configuration stands, when it is followed.
+    pub(crate) user: Option<PathBuf>,
+    /// The files as they were looked at last.
+    pub(crate) seen: BTreeMap<PathBuf, Seen>,
+}
+
+/// A file as it was looked at: what its stat was, and the digest of its text.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    stat: Option<(u64, u64, i64, i64)>,
+    digest: Option<Digest>,
 }
 
 impl Judge {
     /// Carries one action out; `None` for one that is not a judge's.
     #[expect(clippy::wildcard_enum_match_arm, reason = "nobody else's action is sent here")]
-    pub(crate) fn judged(&self, action: Action) -> Option<Input> {
+    pub(crate) fn judged(&mut self, action: Action) -> Option<Input> {
         match action {
             Action::Judge { ask, case } => {
                 Some(Input::Judged { ask, finding: guarded(|| Box::new(self.find(&case))) })
+            }
+            Action::ReadPolicy { ask, tops } => {
+                let projects = tops.into_iter().map(|top| (top.clone(), project_file(&top))).collect();
+                Some(Input::PolicyRead { ask, user: self.user_file(), projects })
             }
             Action::Spend { ask, grant } => Some(Input::Granted { ask, outcome: self.spend(&grant) }),
             Action::Keep { ask, grant } => Some(Input::Granted { ask, outcome: self.keep(*grant) }),
@@ -32,10 +53,59 @@ impl Judge {
         }
     }
 
-    fn find(&self, case: &Case) -> Finding {
+    fn find(&mut self, case: &Case) -> Finding {
+        let news = self.news(&case.known);
         let mut finding = case.find(&Disk);
+        finding.news = news.map(Box::new);
         finding.grant = case.standing.as_deref().and_then(|standing| self.covering(standing));
         finding
+    }
+
+    /// Compares the files of the policy with what is known of them.
+    fn news(&mut self, known: &KnownFiles) -> Option<FileNews> {
+        let user = self.user.clone().and_then(|path| {
+            let moved = self.digest(&path) != known.user;
+            moved.then(|| self.user_file())
+        });
+        let mut projects = Vec::new();
+        for (top, digest) in &known.projects {
+            let now = self.digest(&Path::new(top).join(PROJECT_FILE));
+            if now != *digest {
+                projects.push((top.clone(), now));
+            }
+        }
+        (user.is_some() || !projects.is_empty()).then_some(FileNews { user, projects })
+    }
+
+    /// Returns the digest of a file's text; read again only where its stat is another.
+    fn digest(&mut self, path: &Path) -> Option<Digest> {
+        let stat = std::fs::metadata(path).ok();
+        let stat = stat.map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()));
+        if let Some(seen) = self.seen.get(path).filter(|seen| seen.stat == stat && seen.is_settled()) {
+            return seen.digest.clone();
+        }
+        let digest = std::fs::read(path).ok().map(|text| Digest::of(&[&text]));
+        self.seen.insert(path.to_owned(), Seen { stat, digest: digest.clone() });
+        digest
+    }
+
+    fn user_file(&self) -> UserFile {
+        let Some(path) = &self.user else { return UserFile { digest: None, says: Ok(None) } };
+        match std::fs::read_to_string(path) {
+            Ok(text) => UserFile {
+                digest: Some(Digest::of(&[text.as_bytes()])),
+                says: Written::parse(&path.display().to_string(), &text)
+                    .map(Some)
+                    .map_err(|error| error.to_string()),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                UserFile { digest: None, says: Ok(None) }
+            }
+            Err(error) => {
+                let digest = std::fs::read(path).ok().map(|text| Digest::of(&[&text]));
+                UserFile { digest, says: Err(format!("{}: {error}", path.display())) }
+            }
+        }
     }
 
     /// Returns the permission that allows exactly this. A file that cannot be read allows nothing.
@@ -63,5 +133,26 @@ impl Judge {
             None => Ok(Some(GrantEvent::GrantIssued(grant))),
         };
         self.grants.append(now, whole).map_err(|error| error.to_string())
+    }
+}
+
+impl Seen {
+    /// Says whether a later change would have moved its time stamp.
+    fn is_settled(&self) -> bool {
+        let Some((.., seconds, nanos)) = self.stat else { return true };
+        let at = Duration::new(
+            u64::try_from(seconds).unwrap_or_default(),
+            u32::try_from(nanos).unwrap_or_default(),
+        );
+        (UNIX_EPOCH + at).elapsed().is_ok_and(|age| age > Duration::from_secs(2))
+    }
+}
+
+/// Reads the configuration that a root brings along.
+pub(crate) fn project_file(top: &str) -> Result<Option<Written>, String> {
+    match std::fs::read_to_string(Path::new(top).join(PROJECT_FILE)) {
+        Ok(text) => Written::parse(PROJECT_FILE, &text).map(Some).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{PROJECT_FILE}: {error}")),
     }
 }

@@ -4,6 +4,7 @@ use crate::base::{RepoPath, RootId, WallNs};
 use crate::engine::{Action, Durability, Input};
 use crate::host::event::{Event, Inbox};
 use crate::ledger::{Gap, Ledger, Log, Record, RevertOutcome, RevertResult};
+use crate::policy::UserFile;
 use crate::review::{Answer, Computed, Problem, ProblemKind};
 use std::fmt::Debug;
 
@@ -71,6 +72,10 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
         Action::Compute { ask, .. } => {
             let problem = Problem::new(ProblemKind::Degraded, format!("nothing is recorded: {reason}"));
             Input::Computed { ask, computed: Computed::Answer(Answer::Problem(problem)) }
+        }
+        Action::ReadPolicy { ask, .. } => {
+            let user = UserFile { digest: None, says: Err(reason.to_owned()) };
+            Input::PolicyRead { ask, user, projects: Vec::new() }
         }
         Action::Spend { ask, .. } | Action::Keep { ask, .. } => {
             Input::Granted { ask, outcome: Err(reason.to_owned()) }

@@ -299,6 +299,7 @@ impl Relay {
                 | Action::Observe { .. }
                 | Action::Compute { .. }
                 | Action::Judge { .. }
+                | Action::ReadPolicy { .. }
                 | Action::Spend { .. }
                 | Action::Keep { .. }
                 | Action::Assess { .. }

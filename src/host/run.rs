@@ -235,7 +235,14 @@ fn unrecorded(inbox: &Inbox, reason: String) -> (Box<dyn Perform>, Option<Socket
 fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Result<Place, String> {
     let top = launch.state.clone().ok_or("there is no state directory: set HUNKGATE_STATE_DIR or HOME")?;
     let state = StateDir::open(top).map_err(|error| error.to_string())?;
-    Ok(Place { state, settings: settings(config), proxy: proxy.clone(), socket: None, clock })
+    Ok(Place {
+        state,
+        settings: settings(config),
+        proxy: proxy.clone(),
+        socket: None,
+        clock,
+        config: launch.config_file.clone(),
+    })
 }
 
 /// Starts to answer other processes. Without a socket commands have to wait until the proxy has ended, and it says so.

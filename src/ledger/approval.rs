@@ -2,7 +2,7 @@
 //!
 //! Words that other rooms choose (classes, risks, layers) are kept as text, so that a record of a later version stays readable.
 
-use crate::base::{CallId, RequestKey, SessionId, Share, TurnNo, WallNs};
+use crate::base::{CallId, Digest, RequestKey, SessionId, Share, TurnNo, WallNs};
 use crate::ledger::{Channel, Redacted};
 use serde::{Deserialize, Serialize};
 
@@ -124,12 +124,24 @@ pub enum Approval {
         /// The programs that are asked, with the SHA-256 of what each runs, where it could be read.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         assessors: Vec<(String, Option<String>)>,
+        /// The files that they come from, each with the digest of its text.
+        #[serde(default)]
+        files: Vec<FileDigest>,
     },
     /// From here on the agent does not ask: only what is found on disk tells what it did.
     GateBlind {
         /// The mode that does not ask.
         mode: String,
     },
+}
+
+/// A file, by the digest of its text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// The file.
+    pub file: Redacted,
+    /// The digest.
+    pub digest: Digest,
 }
 
 /// What an agent asked for, or did without asking.

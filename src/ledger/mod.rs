@@ -63,8 +63,8 @@ mod view;
 mod window;
 
 pub use approval::{
-    Approval, Asking, Assessment, ContentShape, Decider, EffectShape, Evidence, Grant, GrantScope,
-    ModelShape, OptionShape, Outcome, Settlement,
+    Approval, Asking, Assessment, ContentShape, Decider, EffectShape, Evidence, FileDigest, Grant,
+    GrantScope, ModelShape, OptionShape, Outcome, Settlement,
 };
 pub use blame::blame;
 pub use blobs::Blobs;

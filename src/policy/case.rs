@@ -4,8 +4,9 @@ use super::effect::{Effect, Subject};
 use super::place::{Context, Ground};
 use super::rules::Policy;
 use super::verdict::{Verdict, judge};
-use crate::base::Patterns;
-use crate::config::Mode;
+use crate::base::{Digest, Patterns};
+use crate::config::{Mode, Written};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A request with everything that it is judged by.
@@ -29,6 +30,37 @@ pub struct Case {
     pub secrets: Patterns,
     /// The digest by which a permission that outlives sessions would allow it; `None` where none may.
     pub standing: Option<String>,
+    /// Counts the policies of this process: this is judged by that one.
+    pub epoch: u32,
+    /// The digests of the files as they are known, to be compared with what stands there.
+    pub known: KnownFiles,
+}
+
+/// The files of the policy, as they are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownFiles {
+    /// The digest of the person's file; `None`: there is none.
+    pub user: Option<Digest>,
+    /// Per root that was opened: its top, and the digest of its own file.
+    pub projects: BTreeMap<String, Option<Digest>>,
+}
+
+/// What was found of the files of the policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileNews {
+    /// The person's file as it is now, where that is not as it was known: its digest, and what it says.
+    pub user: Option<UserFile>,
+    /// The tops of the roots whose own file is not as it was known, with the digest of what stands there.
+    pub projects: Vec<(String, Option<Digest>)>,
+}
+
+/// The person's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserFile {
+    /// The digest of its text; `None`: there is none.
+    pub digest: Option<Digest>,
+    /// What it says, or why it cannot be used.
+    pub says: Result<Option<Written>, String>,
 }
 
 /// What came of judging.
@@ -42,6 +74,10 @@ pub struct Finding {
     pub reals: Vec<String>,
     /// The permission that outlives sessions and allows it. Filled in by who can read them.
     pub grant: Option<String>,
+    /// By which policy it was judged.
+    pub epoch: u32,
+    /// What is new of the files of the policy. Filled in by who can read them.
+    pub news: Option<Box<FileNews>>,
 }
 
 /// Says where the path of an effect leads, and what a file that it would change holds now.
@@ -84,7 +120,7 @@ impl Case {
         let verdict = judge(&self.subject, &self.policy, self.mode, &context);
         let stands = self.subject.effects().iter().map(|effect| stands(effect, &context)).collect();
         let reals = self.subject.effects().iter().flat_map(|effect| leads(effect, &context)).collect();
-        Finding { verdict, stands, reals, grant: None }
+        Finding { verdict, stands, reals, grant: None, epoch: self.epoch, news: None }
     }
 
     fn context<'g>(&self, ground: &'g dyn Ground) -> Context<'g> {

@@ -553,7 +553,7 @@ impl Finder<'_> {
     fn own(&mut self, it: &Invocation) {
         const DECIDING: &[&str] = &[
             "accept", "reject", "undo", "redo", "rebase", "approve", "deny", "grants", "gate", "resolve",
-            "delete", "web",
+            "delete", "web", "reload",
         ];
         let texts: Vec<String> = it.argv[1..].iter().flat_map(Arg::texts).collect();
         let decides =

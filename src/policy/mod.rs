@@ -39,7 +39,7 @@ mod word;
 pub use assess::{
     Brief, Effective, Errand, Hearing, LONGEST_LINE, MOST_OPINIONS, Opines, Opinion, Told, effective,
 };
-pub use case::{Case, Finding};
+pub use case::{Case, FileNews, Finding, KnownFiles, UserFile};
 pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
 pub use effect::{Effect, Evidence, Form, Subject};
 pub use floor::{Floor, Level, Met};

@@ -223,7 +223,8 @@ impl Answer {
             | Self::Rebased(_)
             | Self::Resolved(_)
             | Self::Commented(_)
-            | Self::Docket(DocketAnswer::Responded(_) | DocketAnswer::Revoked(_)) => {
+            | Self::Docket(DocketAnswer::Responded(_) | DocketAnswer::Revoked(_) | DocketAnswer::Loaded(_)) =>
+            {
                 let message = format!("it could not be recorded: {reason}");
                 Self::Problem(Problem::new(ProblemKind::Internal, message))
             }

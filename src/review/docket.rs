@@ -1,7 +1,7 @@
 //! Asks about what waits for a decision, what stands decided, and the rules: answered from what the engine holds, without a look at disk.
 
 use crate::base::{RequestKey, SessionId, WallNs};
-use crate::ledger::{Asking, BadLine, GrantRow, GrantScope, Outcome, Redacted};
+use crate::ledger::{Asking, BadLine, FileDigest, GrantRow, GrantScope, Outcome, Redacted};
 use serde::{Deserialize, Serialize};
 
 /// What can be asked of the docket.
@@ -19,13 +19,15 @@ pub enum DocketAsk {
         /// Its id or a unique prefix.
         grant: String,
     },
+    /// Read the files of the policy anew, also those of the roots.
+    Reload,
 }
 
 impl DocketAsk {
     /// Says whether it decides something: agents' own descendants may not.
     pub fn decides(&self) -> bool {
         match self {
-            Self::Respond(_) | Self::Revoke { .. } => true,
+            Self::Respond(_) | Self::Revoke { .. } | Self::Reload => true,
             Self::Pending | Self::Grants => false,
         }
     }
@@ -70,6 +72,21 @@ pub enum DocketAnswer {
     Grants(GrantsShape),
     /// To `Revoke`: it allows no more.
     Revoked(Box<GrantItem>),
+    /// To `Reload`: what is in force now.
+    Loaded(LoadedShape),
+}
+
+/// The policy in force.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadedShape {
+    /// The session that was asked.
+    pub session_id: SessionId,
+    /// `observe` or `enforce`.
+    pub approvals: String,
+    /// How many rules there are.
+    pub rules: u32,
+    /// The files that they come from.
+    pub files: Vec<FileDigest>,
 }
 
 /// Standing permissions.
@@ -112,6 +129,7 @@ impl DocketAnswer {
             Self::Responded(shape) => serde_json::json!(shape),
             Self::Grants(shape) => serde_json::json!(shape),
             Self::Revoked(shape) => serde_json::json!(shape),
+            Self::Loaded(shape) => serde_json::json!(shape),
         }
     }
 
@@ -130,6 +148,12 @@ impl DocketAnswer {
             }
             Self::Grants(grants) if grants.items.is_empty() => "nothing is allowed standing\n".to_owned(),
             Self::Grants(grants) => grants.items.iter().map(GrantItem::text).collect(),
+            Self::Loaded(shape) => {
+                let files: Vec<&str> = shape.files.iter().map(|file| file.file.as_str()).collect();
+                let from =
+                    if files.is_empty() { String::new() } else { format!(" from {}", files.join(", ")) };
+                format!("in force: {}, {} rules{from}\n", shape.approvals, shape.rules)
+            }
             Self::Revoked(item) => format!("revoked: {}\n", item.summary),
         }
     }

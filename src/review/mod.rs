@@ -45,8 +45,8 @@ pub use ask::{
 pub use cards::{Card, CardStyle, Cards, FileChange, Look, Piece};
 pub use compute::compute;
 pub use docket::{
-    DocketAnswer, DocketAsk, GrantItem, GrantsShape, PendingRequest, PendingShape, RespondedShape, Response,
-    Resume, StandingAnswer,
+    DocketAnswer, DocketAsk, GrantItem, GrantsShape, LoadedShape, PendingRequest, PendingShape,
+    RespondedShape, Response, Resume, StandingAnswer,
 };
 pub use form::{Chosen, FormField, FormInput, FormPage, page};
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};

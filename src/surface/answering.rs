@@ -1,4 +1,4 @@
-//! `hunkgate pending`, `approve`, `deny`, `grants`: what waits for a person, their answer, and what they allowed standing.
+//! `hunkgate pending`, `approve`, `deny`, `grants`, `policy reload`: what waits for a person, their answer, and what they allowed standing.
 
 use super::cli::{Request, Todo, What};
 use super::port::Port;
@@ -244,6 +244,29 @@ pub(super) fn grants(
     port.revoke(&item.key)?;
     show(&DocketAnswer::Revoked(Box::new(item)), request, terminal)?;
     Ok(0)
+}
+
+/// Has every proxy that is meant read its policy anew.
+pub(super) fn reload(
+    rows: &[SessionRowShape],
+    request: &Request,
+    port: &dyn Port,
+    terminal: &mut Terminal<'_>,
+) -> Result<u8, Failure> {
+    let chosen = match request.session.as_deref() {
+        Some(session) => vec![choose(rows, Some(session), &terminal.cwd)?],
+        None => rows.iter().filter(|row| row.live).collect(),
+    };
+    if chosen.is_empty() {
+        let problem = Problem::new(ProblemKind::User, "no proxy runs: each reads its policy when it starts");
+        return Err(problem.into());
+    }
+    let mut code = 0;
+    for row in chosen {
+        let answer = port.ask(&row.key, Ask::Docket(DocketAsk::Reload));
+        code = code.max(terminal.show(row, &answer, request.json)?);
+    }
+    Ok(code)
 }
 
 fn only(items: Vec<GrantItem>, wanted: &str) -> Result<GrantItem, Problem> {

@@ -156,6 +156,8 @@ pub enum What {
     Pending,
     /// Answer a request of an agent.
     Respond(Response),
+    /// Read the files of the policy anew.
+    Reload,
     /// What stands allowed; with an id, take that back.
     Grants {
         /// An id or a unique prefix.
@@ -607,6 +609,11 @@ enum PolicyCommand {
         #[arg(value_name = "FILE")]
         file: PathBuf,
     },
+    /// Have running proxies read their policy anew, also the files of repositories that changed meanwhile
+    #[command(
+        after_help = "Exit codes: 0 in force · 2 a file cannot be used, and the policy stays as it was"
+    )]
+    Reload(Anywhere),
 }
 
 #[derive(Args)]
@@ -647,14 +654,15 @@ fn mode(word: &str) -> Result<Mode, String> {
 }
 
 impl PolicyArgs {
-    fn inquiry(self) -> Inquiry {
+    fn todo(self) -> Todo {
         let (judging, json, about) = match self.command {
+            PolicyCommand::Reload(anywhere) => return anywhere.ask(What::Reload),
             PolicyCommand::Check(args) if args.list => (args.judging, args.json, About::List),
             PolicyCommand::Check(args) if args.stdin0 => (args.judging, args.json, About::Stdin),
             PolicyCommand::Check(args) => (args.judging, args.json, About::Command(args.command)),
             PolicyCommand::Test { judging, json, file } => (judging, json, About::File(file)),
         };
-        Inquiry { config: judging.config, mode: judging.mode, json, about }
+        Todo::Policy(Inquiry { config: judging.config, mode: judging.mode, json, about })
     }
 }
 
@@ -711,7 +719,7 @@ impl Command {
             Self::Bench { directory, rounds, json } => Todo::Bench { directory, rounds, json },
             Self::Gc { json, dry_run } => Todo::Gc { json, dry_run },
             Self::Doctor { json } => Todo::Doctor { json },
-            Self::Policy(args) => Todo::Policy(args.inquiry()),
+            Self::Policy(args) => args.todo(),
             Self::Completions { shell } => Todo::Completions { shell },
             Self::Man { directory } => Todo::Man { directory },
             Self::Setup(args) => Todo::Setup { editor: args.editor, agent: args.agent },

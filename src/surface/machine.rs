@@ -68,6 +68,7 @@ impl Machine {
         Ok(Launch {
             agent: wrap.agent,
             config,
+            config_file: wrap.config.clone().or_else(|| config_file(&env)),
             record: wrap.record,
             log_file: wrap.log_file,
             state: self.state(),

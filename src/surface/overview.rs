@@ -15,6 +15,7 @@ Wrap an agent
   bench DIR                       what an observation costs in a repository of yours, against git
   gc [--dry-run]                  how much is kept, for which sessions; sweeps what deleted ones left behind
   policy check -- COMMAND         what the rules would say about a command, and why
+  policy reload                   running proxies read their policy anew
   policy test FILE                a file of commands, each with the verdict that it must get
   demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
   completions SHELL, man [DIR]    what a shell completes; the manual

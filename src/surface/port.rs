@@ -88,6 +88,8 @@ pub struct Launch {
     pub agent: Vec<OsString>,
     /// What the person's configuration says, when there is one.
     pub config: Option<Written>,
+    /// Where it stands, or would stand: looked at again while the agent runs.
+    pub config_file: Option<PathBuf>,
     /// Where to write a transcript.
     pub record: Option<PathBuf>,
     /// Where to log.

@@ -94,6 +94,7 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
         What::Grants { revoke } => {
             return answering::grants(&rows, (request, revoke.as_deref()), port, terminal);
         }
+        What::Reload => return answering::reload(&rows, request, port, terminal),
         What::Respond(response) => return answering::respond(&rows, (request, response), port, terminal),
     }
     let row = choose(&rows, request.session.as_deref(), &terminal.cwd)?;
@@ -123,9 +124,12 @@ fn attempt(request: &Request, port: &dyn Port, terminal: &mut Terminal<'_>) -> R
             let answer = port.ask(&row.key, placed(ask, row, &terminal.cwd));
             Ok(terminal.show(row, &answer, request.json)?)
         }
-        What::Sessions | What::Delete { .. } | What::Pending | What::Respond(_) | What::Grants { .. } => {
-            Ok(0)
-        }
+        What::Sessions
+        | What::Delete { .. }
+        | What::Pending
+        | What::Respond(_)
+        | What::Grants { .. }
+        | What::Reload => Ok(0),
     }
 }
 

@@ -215,3 +215,29 @@ fn what_is_always_allowed_in_a_workspace_is_not_asked_again_until_it_is_revoked(
     let broken = scene.command(&["grants"]).output().expect("it runs");
     assert_eq!(broken.status.code(), Some(4), "{broken:?}");
 }
+
+#[test]
+fn a_policy_that_is_written_while_the_agent_runs_is_in_force_without_a_restart() {
+    let scene = Scene::new(ENFORCE);
+    let mut proxy = scene.opened();
+    let answers = |proxy: &mut Proxy, id: u32, command: &str, answer: &str| {
+        prompt(proxy, id, command);
+        let (answered, asked) = until(proxy, |frame| frame["id"] == id);
+        assert_eq!((answered["result"]["answer"].as_str(), asked), (Some(answer), false), "{command}");
+    };
+    std::fs::write(scene.at("config.toml"), "[permissions]\nallow = [\"Bash(make)\"]\n").expect("written");
+    answers(&mut proxy, 3, "make", "once");
+    std::fs::write(scene.at("config.toml"), "[permissions\n").expect("written");
+    answers(&mut proxy, 4, "make", "once");
+    let status = scene.json(&["status", "--json"]);
+    assert!(status["warnings"].to_string().contains("the policy stays as it was"), "{status}");
+    std::fs::write(scene.at("config.toml"), "[permissions]\ndeny = [\"Bash(make)\"]\n").expect("written");
+    answers(&mut proxy, 5, "make", "no");
+    let rules = "[permissions]\ndeny = [\"Bash(cargo:*)\"]\n";
+    std::fs::write(scene.at("tree/.hunkgate.toml"), rules).expect("written");
+    let reloaded = scene.json(&["policy", "reload", "--json"]);
+    assert_eq!((&reloaded["rules"], &reloaded["approvals"]), (&json!(2), &json!("enforce")), "{reloaded}");
+    answers(&mut proxy, 6, "cargo test", "no");
+    let loaded = scene.json(&["log", "--approvals", "--kind", "policy_loaded", "--json"]);
+    assert_eq!(loaded["items"].as_array().map(Vec::len), Some(3), "{loaded}");
+}

@@ -34,6 +34,7 @@ pub(crate) fn parse(line: &str) -> Result<Worded, String> {
         "diff" => Ask::Diff { selector: selector(&mut words).unwrap_or(Selector::All) },
         "pending" => Ask::Docket(DocketAsk::Pending),
         "approve" => respond(Outcome::Allow, &mut words)?,
+        "reload" => Ask::Docket(DocketAsk::Reload),
         "deny" => respond(Outcome::Deny, &mut words)?,
         "grants" => match words.value("revoke") {
             Some(grant) => Ask::Docket(DocketAsk::Revoke { grant }),

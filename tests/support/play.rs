@@ -91,6 +91,7 @@ impl Play {
             aside: BTreeSet::new(),
             cuts: manner.cuts.unwrap_or_default(),
         };
+        play.world.user = user_text(transcript);
         play.bindings.set("ROOT", ROOT);
         play.bindings.set("VERSION", env!("CARGO_PKG_VERSION"));
         let kind = if transcript.has("plain") { RootKind::Plain } else { RootKind::Git };
@@ -180,6 +181,7 @@ impl Play {
             What::Grants(line) => self.world.grants += &format!("{line}\n"),
             What::Config(_) => {}
             What::Assessor(what, rest) => self.assessor(what, rest)?,
+            What::Policy(text) => self.world.rewrite(String::from_utf8_lossy(text).into_owned()),
         }
         self.spurious();
         self.recovered()
@@ -560,13 +562,18 @@ impl Play {
 
 /// Reads every `config` line of a transcript as one file of the person's.
 fn configured(transcript: &Transcript) -> Config {
+    let written = user_text(transcript).map(|text| Written::parse("config.toml", &text));
+    let written = written.map(|it| it.expect("because a transcript is written with a valid configuration"));
+    Config::of(written.as_ref(), None)
+}
+
+fn user_text(transcript: &Transcript) -> Option<String> {
     let lines = transcript.statements.iter().filter_map(|statement| match &statement.what {
         What::Config(line) => Some(line.as_str()),
         _ => None,
     });
-    let text = lines.collect::<Vec<_>>().join("\n");
-    let written = Written::parse("config.toml", &text);
-    Config::of(Some(&written.expect("because a transcript is written with a valid configuration")), None)
+    let lines: Vec<&str> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The place of a leg in a pair.

@@ -56,6 +56,8 @@ pub(crate) enum What {
     Answer(Option<String>, String),
     /// `grants LINE`: somebody writes a line in the file of permissions that outlive sessions.
     Grants(String),
+    /// `policy <<END`: the person writes another configuration, while the proxy runs.
+    Policy(Vec<u8>),
     /// `config TOML-LINE`.
     Config(String),
     /// `assessor asked {…}`, `assessor says LINE`, `assessor fails REASON`, `assessor dismissed`, `assessor none`.
@@ -168,6 +170,7 @@ impl<'a> Parser<'a> {
             },
             "ask" => What::Ask(rest.to_owned()),
             "answer" => answer(rest),
+            "policy" => What::Policy(self.content(rest)?),
             "grants" => What::Grants(rest.to_owned()),
             "config" => What::Config(rest.to_owned()),
             "assessor" => {

@@ -2,14 +2,16 @@
 
 use super::tree::Tree;
 use bytes::Bytes;
-use hunkgate::base::{AskId, Leg, ObservationNo, ProxyId, RepoPath, RootId, SessionKey, Tick, WallNs};
-use hunkgate::config::Config;
+use hunkgate::base::{
+    AskId, Digest, Leg, ObservationNo, ProxyId, RepoPath, RootId, SessionKey, Tick, WallNs,
+};
+use hunkgate::config::{Config, Written};
 use hunkgate::engine::{Action, Durability, Engine, Input, Level, OpenedRoot, Setup, Sight};
 use hunkgate::ledger::{
     Cache, Event, FilePlan, Gap, GrantBook, GrantEvent, GrantLine, Ledger, Listing, Log, Method, Observation,
     Record, Redactor, RevertFile, RevertOutcome, RevertResult, Wanted, Why, listing,
 };
-use hunkgate::policy::{Errand, Hearing, Told};
+use hunkgate::policy::{Errand, FileNews, Hearing, KnownFiles, Told, UserFile};
 use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -42,6 +44,8 @@ pub(crate) struct World {
     /// What a person writes just before the next revert.
     pub(crate) drifting: Option<(String, Vec<u8>)>,
     pub(crate) sessions: Vec<SessionKey>,
+    /// The person's own configuration, as text.
+    pub(crate) user: Option<String>,
     /// The file of the permissions that outlive sessions.
     pub(crate) grants: String,
     pub(crate) trace: Vec<String>,
@@ -108,6 +112,7 @@ impl World {
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
+            user: None,
             grants: String::new(),
             trace: Vec::new(),
             opened: BTreeSet::new(),
@@ -220,6 +225,14 @@ impl World {
         self.looked.clear();
         self.still.clear();
         self.sessions.clear();
+    }
+
+    /// The person writes another configuration: the next proxy starts with it, this one follows it.
+    pub(crate) fn rewrite(&mut self, text: String) {
+        if let Ok(written) = Written::parse("config.toml", &text) {
+            self.config = Config::of(Some(&written), None);
+        }
+        self.user = Some(text);
     }
 
     /// Makes observations wait.
@@ -348,10 +361,15 @@ impl World {
             }
             Action::Judge { ask, case } => {
                 let mut finding = case.find(&self.tree);
+                finding.news = self.news(&case.known).map(Box::new);
                 let standing =
                     |standing: &String| Some(self.book().covering(standing, self.now.wall)?.id.clone());
                 finding.grant = case.standing.as_ref().and_then(standing);
                 vec![Input::Judged { ask, finding: Ok(Box::new(finding)) }]
+            }
+            Action::ReadPolicy { ask, tops } => {
+                let projects = tops.into_iter().map(|top| (top.clone(), self.project(&top))).collect();
+                vec![Input::PolicyRead { ask, user: self.user_file(), projects }]
             }
             Action::Spend { ask, grant } => {
                 let spent = self.book().spend(&grant, self.now.wall);
@@ -390,6 +408,33 @@ impl World {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// Compares the files of the policy with what is known of them.
+    fn news(&self, known: &KnownFiles) -> Option<FileNews> {
+        let user = self.user_file();
+        let user = (user.digest != known.user).then_some(user);
+        let moved = |(top, digest): (&String, &Option<Digest>)| {
+            let now = self.tree.bytes(&format!("{top}/.hunkgate.toml")).map(|text| Digest::of(&[text]));
+            (now != *digest).then(|| (top.clone(), now))
+        };
+        let projects: Vec<_> = known.projects.iter().filter_map(moved).collect();
+        (user.is_some() || !projects.is_empty()).then_some(FileNews { user, projects })
+    }
+
+    fn user_file(&self) -> UserFile {
+        let written = |text: &String| Written::parse("config.toml", text).map_err(|error| error.to_string());
+        UserFile {
+            digest: self.user.as_ref().map(|text| Digest::of(&[text.as_bytes()])),
+            says: self.user.as_ref().map(written).transpose(),
+        }
+    }
+
+    fn project(&self, top: &str) -> Result<Option<Written>, String> {
+        let text = self.tree.bytes(&format!("{top}/.hunkgate.toml"));
+        let text = text.map(|text| String::from_utf8_lossy(text).into_owned());
+        let parsed = text.map(|text| Written::parse(".hunkgate.toml", &text));
+        parsed.transpose().map_err(|error| error.to_string())
     }
 
     /// Returns the permissions that outlive sessions.
@@ -476,6 +521,7 @@ impl World {
         if let Ok(header) = root {
             let log = Log::Root(header.root.clone());
             opened.top = self.tree.top(&header.root).as_bytes().to_vec();
+            opened.project = self.project(self.tree.top(&header.root)).transpose();
             if recorded && self.opened.insert(header.root.clone()) {
                 if self.records(&log).is_empty() {
                     let record = Record { at: self.now.wall, event: Event::RootOpened(header) };
