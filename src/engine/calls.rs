@@ -10,7 +10,8 @@ use crate::ledger::{
     Bound, CallFacts, Claim, ClaimBody, ClaimText, Event, Hi, Log, Purpose, Settlement, Source, ToolKind,
     Why, Window,
 };
-use crate::session::{CallChange, OpenCall, Recording, Replay, Session};
+use crate::policy::{self, Context, Flat};
+use crate::session::{CallChange, OpenCall, Recording, Replay, Runs, Session, TrackedRoot};
 use crate::wire::IdToken;
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -68,6 +69,34 @@ impl Engine {
         }
     }
 
+    /// A call told the command that it runs: one that is proven to only read cannot have written anything.
+    pub(super) fn command_told(&mut self, asker: &SessionId, told: Option<(CallId, Runs)>) {
+        let Some((call, runs)) = told else { return };
+        let Some(id) = self.recorder_of(asker) else { return };
+        let Some(session) = self.sessions.get_mut(&id) else { return };
+        if session.calls.runs(&call, runs) {
+            self.call_refined(&id, &call);
+        }
+    }
+
+    /// Returns what the command does that a message tells of a call.
+    pub(super) fn runs(&self, wanted: &Wanted) -> Option<(CallId, Runs)> {
+        let (call, command) = wanted.call.clone().zip(wanted.command.as_ref())?;
+        let id = self.recorder_of(&wanted.session)?;
+        let session = self.sessions.get(&id)?;
+        let known = session.calls.get(&call).map(|call| call.kind.clone());
+        let kind = ToolKind::parse(&wanted.kind.clone().or(known).unwrap_or_default());
+        let top = |root: &TrackedRoot| String::from_utf8_lossy(&root.top).into_owned();
+        let context = Context {
+            cwd: session.cwd.clone(),
+            roots: session.roots().iter().map(top).collect(),
+            secrets: self.setup.withheld.clone(),
+            ..Context::at("", &Flat)
+        };
+        let reads = !kind.names_its_targets() && policy::only_reads(command, &context);
+        Some((call, if reads { Runs::Reads } else { Runs::MayWrite }))
+    }
+
     fn call_opened(&mut self, id: &SessionId, call: &CallId) {
         self.asking_is_stale(id);
         if let Some(window) = self.call_window(id, call, Bound::Soft) {
@@ -106,7 +135,7 @@ impl Engine {
             call: call.call.clone(),
             title: self.setup.redactor.redact(&call.title),
             kind: ToolKind::parse(&call.kind),
-            read_only: call.read_only,
+            read_only: call.cannot_write(),
         }
     }
 
@@ -162,7 +191,7 @@ impl Engine {
     fn outside(&mut self, id: &SessionId, update: &CallUpdate, path: &str) {
         let Some(session) = self.sessions.get(id) else { return };
         let open = session.calls.get(&update.call);
-        if open.is_some_and(|call| call.read_only || ToolKind::parse(&call.kind).is_weak()) {
+        if open.is_some_and(|call| call.cannot_write() || ToolKind::parse(&call.kind).is_weak()) {
             return;
         }
         let Some(log) = self.journal_of(id) else { return };
@@ -212,9 +241,11 @@ impl Engine {
         if let (Some(session), Some(request)) = (self.sessions.get_mut(id), &request) {
             session.turns.ask(request.clone());
         }
+        let runs = wanted.as_ref().and_then(|wanted| self.runs(wanted));
         if let Some(update) = call {
             self.call_seen(id, update);
         }
+        self.command_told(id, runs);
         self.passes(request.as_ref(), wanted);
         let about = About::Permission { call: call.map(|update| update.call.clone()), options };
         self.remember(Leg::Agent, request, "session/request_permission", (Some(id.clone()), about));

@@ -262,10 +262,12 @@ impl Engine {
             }
             Fact::Call { session, update } => {
                 self.send(Leg::Editor, line);
+                let runs = wanted.as_ref().and_then(|wanted| self.runs(wanted));
                 if let Some(wanted) = wanted {
                     self.told(wanted);
                 }
                 self.call_seen(&session, &update);
+                self.command_told(&session, runs);
             }
             Fact::UserMessage { session } => self.user_message(&session, line),
             Fact::Commands { session } => self.commands(&session, line),

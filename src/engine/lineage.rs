@@ -114,7 +114,7 @@ fn command(window: &Window) -> Option<&CallId> {
 /// Returns the call that can have started a session: the only one that is open of a kind that delegates.
 fn only_starter(session: &Session) -> Option<CallId> {
     let starts = |kind: &str| matches!(ToolKind::parse(kind), ToolKind::Other | ToolKind::Think);
-    let mut open = session.calls.open().filter(|call| !call.read_only && starts(&call.kind));
+    let mut open = session.calls.open().filter(|call| !call.cannot_write() && starts(&call.kind));
     let only = open.next()?;
     open.next().is_none().then(|| only.call.clone())
 }

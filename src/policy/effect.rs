@@ -73,6 +73,16 @@ pub enum Form {
     Argv(Vec<String>),
 }
 
+impl Form {
+    /// Reads how a command is given.
+    pub fn of(form: &WantedForm) -> Self {
+        match form {
+            WantedForm::Text(text) => Self::Text(text.clone()),
+            WantedForm::Argv(argv) => unwrapped(argv),
+        }
+    }
+}
+
 impl Subject {
     /// Takes the effects of a request; none at all is something opaque.
     pub fn new(effects: Vec<Effect>, evidence: Evidence) -> Self {
@@ -90,10 +100,7 @@ impl Subject {
         let mut effects: Vec<Effect> = Vec::new();
         if let Some(command) = &wanted.command {
             effects.push(Effect::Exec {
-                form: match &command.form {
-                    WantedForm::Text(text) => Form::Text(text.clone()),
-                    WantedForm::Argv(argv) => unwrapped(argv),
-                },
+                form: Form::of(&command.form),
                 cwd: command.cwd.clone(),
                 env: command.env.clone(),
             });

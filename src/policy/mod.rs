@@ -47,4 +47,6 @@ pub use place::{Class, Context, Flat, Ground, Located, is_within, normal};
 pub use plan::{Assign, Beyond, Joint, Part, Plan, Redirect, Simple, Word};
 pub use rules::{Policy, PolicyError, Tool};
 pub use shell::read;
-pub use verdict::{Layer, Reason, ReasonShape, Risk, Verdict, VerdictShape, judge, judge_command};
+pub use verdict::{
+    Layer, Reason, ReasonShape, Risk, Verdict, VerdictShape, judge, judge_command, only_reads,
+};

@@ -1,6 +1,6 @@
 //! Which calls a session has open, and what is known of each.
 
-use crate::acp::{CallStatus, CallUpdate};
+use crate::acp::{CallStatus, CallUpdate, Said};
 use crate::base::{CallId, Digest, RepoPath, RootId, TurnNo, WindowId};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -18,8 +18,10 @@ pub struct OpenCall {
     pub title: String,
     /// Its kind, as ACP's word; empty until one is known.
     pub kind: String,
-    /// Whether its content proves that it cannot write.
+    /// Whether the agent's name for its tool proves that it cannot write.
     pub read_only: bool,
+    /// What the command does that it runs.
+    pub runs: Runs,
     /// The call that contains it.
     pub parent: Option<CallId>,
     /// Whether it is over.
@@ -29,6 +31,25 @@ pub struct OpenCall {
     /// The paths that it named, beneath their roots.
     pub named: Vec<(RootId, RepoPath)>,
     claims: BTreeSet<Digest>,
+}
+
+impl OpenCall {
+    /// Says whether its content proves that it cannot write: its tool only reads, or the command that it told does.
+    pub fn cannot_write(&self) -> bool {
+        self.read_only || self.runs == Runs::Reads
+    }
+}
+
+/// What the command does that a call runs, by all that was told of it: a later message may tell more, never less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Runs {
+    /// None was told.
+    #[default]
+    Untold,
+    /// It is proven that it only reads.
+    Reads,
+    /// Anything else.
+    MayWrite,
 }
 
 /// What a message changed.
@@ -62,13 +83,20 @@ impl Calls {
         let Some(known) = self.known.get_mut(&update.call).filter(|known| !again(known)) else {
             return self.first_sight(update, window, turn, over);
         };
-        let before = (known.title.clone(), known.kind.clone(), known.read_only, known.parent.clone());
+        let facts = |known: &OpenCall| {
+            (known.title.clone(), known.kind.clone(), known.cannot_write(), known.parent.clone())
+        };
+        let before = facts(known);
         refine(known, update);
-        if before == (known.title.clone(), known.kind.clone(), known.read_only, known.parent.clone()) {
-            CallChange::Same
-        } else {
-            CallChange::Refined
-        }
+        if before == facts(known) { CallChange::Same } else { CallChange::Refined }
+    }
+
+    /// Takes in what the command of a call does. Says whether that changes what the call is known to be.
+    pub fn runs(&mut self, call: &CallId, runs: Runs) -> bool {
+        let Some(known) = self.known.get_mut(call) else { return false };
+        let before = known.cannot_write();
+        known.runs = known.runs.max(runs);
+        before != known.cannot_write()
     }
 
     fn first_sight(
@@ -90,6 +118,7 @@ impl Calls {
             title: String::new(),
             kind: String::new(),
             read_only: false,
+            runs: Runs::Untold,
             parent: None,
             closed: false,
             sharpened: false,
@@ -177,6 +206,9 @@ fn refine(known: &mut OpenCall, update: &CallUpdate) {
         known.kind.clone_from(kind);
     }
     known.read_only |= update.read_only;
+    if update.claims.iter().any(|claim| claim.says != Said::Location) {
+        known.runs = Runs::MayWrite;
+    }
     if update.parent.is_some() {
         known.parent.clone_from(&update.parent);
     }
