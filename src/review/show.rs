@@ -3,12 +3,13 @@
 use crate::base::{HunkId, SessionKey};
 use crate::diff::{Span, Text};
 use crate::ledger::{
-    Blobs, CallRow, Command, Decision, FileState, Grade, HistoryShape, Hunk, HunkShape, Ledger, LineRange,
-    Listing, ReviewState, SessionLedger, ShownShape, Verb, readable,
+    Blobs, CallRow, Command, Decision, FileState, Grade, HistoryShape, Hunk, HunkShape, Kin, Ledger,
+    LineRange, Listing, ReviewState, SessionLedger, ShownShape, Verb, readable,
 };
 use crate::review::Problem;
 use crate::review::place::unknown_session;
 use crate::review::select::hunk_named;
+use crate::review::verdict::{Judge, Verdict};
 
 /// Shows a hunk by id or prefix: one that is listed, else one that was rejected and is no longer there.
 pub(super) fn show(
@@ -21,8 +22,12 @@ pub(super) fn show(
     let known = ledger.session(session).ok_or_else(unknown_session)?;
     let hunk = hunk_named(listing, id)?;
     let gone = !listing.hunks.iter().any(|listed| listed.id == hunk.id);
+    let told = || {
+        let judge = Judge { family: Kin::of(ledger).family(session), force: false };
+        explanation(hunk) + &if hunk.mixed { divided(&judge, hunk) } else { String::new() }
+    };
     Ok(ShownShape {
-        explanation: if gone { "rejected, and no longer there".to_owned() } else { explanation(hunk) },
+        explanation: if gone { "rejected, and no longer there".to_owned() } else { told() },
         history: history(known, blobs, &hunk.id),
         hunk: HunkShape::from_hunk(hunk, ledger),
     })
@@ -95,6 +100,18 @@ pub(super) fn explanation(hunk: &Hunk) -> String {
         said.push_str(locked);
     }
     said
+}
+
+/// Says what a reject does to a hunk of which not every line is this session's.
+fn divided(judge: &Judge, hunk: &Hunk) -> String {
+    match judge.judge(hunk) {
+        Verdict::Whole => "; a reject takes back all of it".to_owned(),
+        Verdict::Partly(stays) => {
+            let stays = Text::new(stays).len();
+            format!("; a reject takes back the lines of this session alone, {stays} then stand in its place")
+        }
+        Verdict::Refused(why) => format!("; a reject is refused: {why}"),
+    }
 }
 
 fn external(hunk: &Hunk) -> String {
