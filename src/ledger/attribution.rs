@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 
 /// How long a text has been composed at least when the message that tells it comes.
 const COMPOSED_MS: i64 = 1;
+/// A window that ends so little after a look began ended with it, in nanoseconds.
+const WITH_THE_LOOK: i64 = 1_000;
 
 /// Everything that the credit of one step depends on. Equal inputs give equal credits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +69,13 @@ pub(super) struct Stretch {
 }
 
 impl Evidence {
+    /// Takes the call away from what passed through us: the text was composed on what nobody observed.
+    pub(super) fn disown(&mut self) {
+        if let Some(credit) = &mut self.mediated {
+            credit.calls.clear();
+        }
+    }
+
     /// Says whether the step met nothing that could have written it: what the background set is made of.
     pub(super) fn is_background(&self) -> bool {
         self.suspects.is_empty() && self.mediated.is_none() && !self.vcs
@@ -159,21 +168,22 @@ impl Evidence {
         }
     }
 
+    /// Credits what one of several did. That one had ended before the last change is no word on what came before it in the
+    /// same step: so only those are passed over that say that they read, or were heard of only when the command that had
+    /// the whole step to itself had ended.
     fn among(&self, several: &[Suspect], receives: impl Fn(&&Suspect) -> bool) -> Credit {
-        let (ended, mut remain): (Vec<&Suspect>, Vec<&Suspect>) =
-            several.iter().partition(|suspect| suspect.ended_before(self.moment.earliest));
-        let untold = |one: &Suspect| one.kind.names_its_targets() && !one.claims_path();
-        let followers: Vec<bool> = remain
-            .iter()
-            .map(|late| {
-                remain.iter().any(|one| receives(one) && !untold(one) && late.followed(one, &self.moment))
-            })
-            .collect();
-        let mut follows = followers.into_iter();
-        remain.retain(|_| !follows.next().unwrap_or(false));
-        if ended.iter().any(|suspect| suspect.claims_path()) {
-            return self.contested(&several.iter().collect::<Vec<_>>());
-        }
+        let moment = &self.moment;
+        let looked = WallNs(moment.floor.0.saturating_add(WITH_THE_LOOK));
+        let reads = |one: &Suspect| {
+            one.is_weak() && (one.ended_before(moment.earliest) || one.announced_after(moment.latest))
+        };
+        let before = |one: &Suspect| {
+            let commands = several.iter().filter(|other| !other.kind.names_its_targets() && receives(other));
+            !one.kind.names_its_targets() && commands.into_iter().any(|other| one.followed(other, moment))
+        };
+        let passed_over =
+            |one: &Suspect| !one.claims_path() && (one.ended_before(looked) || reads(one) || before(one));
+        let remain: Vec<&Suspect> = several.iter().filter(|one| !passed_over(one)).collect();
         match remain.as_slice() {
             [] => self.nobody(),
             [only] => match Some(*only).filter(&receives) {

@@ -9,7 +9,7 @@ use crate::ledger::mediated::Passage;
 use crate::ledger::moment::Moment;
 use crate::ledger::suspect::FactIndex;
 use crate::ledger::{
-    Base, Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb,
+    Base, Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb, Window,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -105,6 +105,9 @@ impl Scene<'_> {
             let moment = Moment::of(previous, observation, change);
             let mut evidence = self.evidence(path, moment, (previous, observation, change), background);
             evidence.base_unknown |= doubted;
+            if steps.last().is_some_and(|last| self.may_hold_what_was_vacated(path, last, change)) {
+                evidence.disown();
+            }
             let mut step = Step {
                 before: change.before,
                 after: change.after,
@@ -131,12 +134,27 @@ impl Scene<'_> {
             let facts = (previous, observation, change);
             let mut evidence = self.evidence(path, moment, facts, first.evidence.background);
             evidence.base_unknown |= first.evidence.base_unknown;
+            if self.may_hold_what_was_vacated(path, first, change) {
+                evidence.disown();
+            }
             let (before, after, seen) = (first.before, second.after, second.seen);
             let mut whole = Step { before, after, seen, evidence, role: Role::Plain };
             steps.truncate(steps.len() - 2);
             whole.role = self.role(path, steps, &whole);
             steps.push(whole);
         }
+    }
+
+    /// Says whether what passed through us may hold what nobody observed: somebody else's rewrite, which a look had met half
+    /// done before the write went on to the client.
+    fn may_hold_what_was_vacated(&self, path: &RepoPath, last: &Step, change: &Change) -> bool {
+        let moment = &last.evidence.moment;
+        let soon = change.read_at.0.saturating_sub(moment.latest.0) <= SPLIT_NS;
+        let vacated = vacant(last.after) && !vacant(last.before) && soon;
+        let under_way = |write: &Window| {
+            write.opened <= moment.latest && write.closed.is_none_or(|end| end.at >= moment.earliest)
+        };
+        vacated && !self.index.all_writes_to(path).any(under_way)
     }
 
     fn at(&self, place: Place) -> Option<(Option<&Observation>, &Observation, &Change)> {
@@ -474,9 +492,9 @@ impl Step {
         if !plain || !vacant(self.after) || vacant(next.after) || self.evidence.turn != next.evidence.turn {
             return false;
         }
-        let then: Vec<_> = next.evidence.able().collect();
-        let mut now = self.evidence.able().peekable();
-        let same = if now.peek().is_none() { then.is_empty() } else { now.all(|able| then.contains(&able)) };
+        let (now, then): (Vec<_>, Vec<_>) = (self.evidence.able().collect(), next.evidence.able().collect());
+        let within = |some: &[_], all: &[_]| some.iter().all(|able| all.contains(able));
+        let same = now.is_empty() == then.is_empty() && (within(&now, &then) || within(&then, &now));
         same && self.until(next) <= SPLIT_NS
     }
 

@@ -514,14 +514,19 @@ impl Suspect {
         self.spans.iter().all(|span| !span.is_lost() && span.hi().is_some_and(|hi| hi < instant))
     }
 
-    /// Says whether it was announced only after the change, and after `other` had reported its end: in sequence, the
-    /// change is the other's.
+    /// Says whether it was announced only after the change and the end of `other`, which had been announced before anything
+    /// of the step was written: in sequence, the change is the other's.
     pub(super) fn followed(&self, other: &Self, moment: &Moment) -> bool {
-        let announced = self.announced();
-        let after_end = |at: WallNs| {
+        let over = |at: WallNs| {
             other.spans.iter().all(|span| !span.is_lost() && span.hi().is_some_and(|hi| hi <= at))
         };
-        !self.claims_path() && announced.is_some_and(|at| moment.latest < at && after_end(at))
+        let alone = other.spans.iter().any(|span| span.opened <= moment.floor);
+        alone && self.announced().is_some_and(|at| moment.latest < at && over(at))
+    }
+
+    /// Says whether it was first heard of after `instant`.
+    pub(super) fn announced_after(&self, instant: WallNs) -> bool {
+        self.announced().is_some_and(|at| instant < at)
     }
 
     /// Says whether the change falls inside one of its windows; in the early grace only where it claims the path.

@@ -399,10 +399,27 @@ fn two_calls_that_replace_the_same_base_line_are_both_listed() {
 #[test]
 fn commands_in_quick_succession_are_told_apart_by_their_order() {
     let mut told = Chronicle::new(&[("a", "x\n"), ("b", "x\n")]);
-    told.prompt("s").wait(50).call("s", "one", ToolKind::Execute).wait(20).write("a", "y\n").wait(15);
-    told.done("s", "one").look(Why::WindowClosed).wait(20).call("s", "two", ToolKind::Execute).wait(20);
+    told.prompt("s").wait(50).call("s", "one", ToolKind::Execute).look(Why::WindowOpened).wait(20);
+    told.write("a", "y\n").wait(15).done("s", "one").look(Why::WindowClosed);
+    told.wait(20).call("s", "two", ToolKind::Execute).wait(20);
     told.write("b", "y\n").wait(15).done("s", "two").end("s");
     assert_eq!(told.shown("s"), ["a text 1-2>1-2 ordered [one]", "b text 1-2>1-2 sole [two]"]);
+}
+
+#[test]
+fn a_command_that_may_have_written_before_it_was_announced_contests_what_came_before_the_other_was() {
+    let mut told = Chronicle::new(&[("a", "1\n2\n3\n")]);
+    // It is announced late, and has written before the one that names the path was announced.
+    told.prompt("s").wait(400).write("a", "1\n2\nlate\n").wait(7).call("s", "ed", ToolKind::Edit);
+    told.claim("s", "ed", "a", ClaimBody::Location).write("a", "one\n2\nlate\n").wait(5).done("s", "ed");
+    told.look(Why::WindowClosed)
+        .wait(100)
+        .call("s", "sh", ToolKind::Execute)
+        .wait(50)
+        .done("s", "sh")
+        .end("s");
+    let both = "contested [] maybe [ed sh]";
+    assert_eq!(told.shown("s"), [format!("a text 1-2>1-2 {both}"), format!("a text 3-4>3-4 {both}")]);
 }
 
 #[test]
@@ -521,7 +538,7 @@ fn a_command_is_not_credited_with_a_path_that_something_else_writes() {
 }
 
 #[test]
-fn of_two_commands_the_one_that_ended_before_the_change_is_not_its_author() {
+fn of_two_commands_one_that_ended_before_the_last_change_may_have_made_an_earlier_one() {
     let mut told = Chronicle::new(&[("a", "x\n")]);
     told.prompt("s")
         .wait(400)
@@ -529,7 +546,38 @@ fn of_two_commands_the_one_that_ended_before_the_change_is_not_its_author() {
         .call("s", "two", ToolKind::Execute)
         .wait(100);
     told.done("s", "one").wait(50).write("a", "y\n").wait(50).done("s", "two").end("s");
-    assert_eq!(told.shown("s"), ["a text 1-2>1-2 ordered [two]"]);
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 contested [] maybe [one two]"]);
+}
+
+#[test]
+fn of_two_commands_the_one_that_ended_before_a_look_is_not_the_author_of_what_came_after_it() {
+    let mut told = Chronicle::new(&[("a", "x\n")]);
+    told.prompt("s")
+        .wait(400)
+        .call("s", "one", ToolKind::Execute)
+        .call("s", "two", ToolKind::Execute)
+        .wait(100);
+    told.done("s", "one").wait(1).look(Why::WindowClosed).wait(50);
+    told.write("a", "y\n").wait(50).done("s", "two").end("s");
+    assert_eq!(told.shown("s"), ["a text 1-2>1-2 sole [two]"]);
+}
+
+#[test]
+fn a_call_that_says_that_it_reads_is_passed_over_once_it_has_ended() {
+    let mut told = Chronicle::new(&[("a", "x\n"), ("b", "x\n")]);
+    told.prompt("s").wait(400).call("s", "look", ToolKind::Read).call("s", "sh", ToolKind::Execute).wait(100);
+    told.write("b", "y\n")
+        .wait(20)
+        .done("s", "look")
+        .wait(50)
+        .write("a", "y\n")
+        .wait(50)
+        .done("s", "sh")
+        .end("s");
+    assert_eq!(
+        told.shown("s"),
+        ["a text 1-2>1-2 ordered [sh]", "b text 1-2>1-2 contested [] maybe [look sh]"]
+    );
 }
 
 #[test]

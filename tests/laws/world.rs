@@ -121,6 +121,7 @@ impl World {
             read_only: false,
         };
         self.open(id, Purpose::Call(facts));
+        self.observe(Why::WindowOpened);
         self.tick();
         change(&mut self.files);
         self.tick();
