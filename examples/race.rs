@@ -50,6 +50,9 @@ fn main() {
             for line in table.wrongs.iter().take(20) {
                 println!("  {line}");
             }
+            for line in table.besides.iter().filter(|_| has("--beside")) {
+                println!("  {line}");
+            }
             for line in table.missed.iter().filter(|_| has("--missed")) {
                 println!("  {line}");
             }

@@ -14,14 +14,17 @@ use race::table::Table;
 
 const SEEDS: u64 = 16;
 
-/// Races that once showed a wrong credit; their causes are laws in `tests/laws/rivals.rs`.
-const ONCE_WRONG: [(u64, Cast); 6] = [
-    (824, Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }),
-    (956, Cast { person: true, batches: false, jobs: false, draw: Draw::Measured }),
-    (981, Cast { person: true, batches: true, jobs: false, draw: Draw::Measured }),
-    (752, Cast { person: true, batches: true, jobs: true, draw: Draw::Measured }),
-    (201, Cast { person: true, batches: false, jobs: false, draw: Draw::Hostile }),
-    (77, Cast { person: true, batches: true, jobs: false, draw: Draw::Hostile }),
+/// Races that once showed a wrong credit; their causes are laws in `tests/laws/` (`rivals.rs`, `splits.rs`, `cases.rs`).
+const ONCE_WRONG: [(u64, Cast); 9] = [
+    (208, Cast { person: false, batches: false, jobs: false, draw: Draw::Measured }),
+    (514, Cast { person: false, batches: true, jobs: false, draw: Draw::Measured }),
+    (892, Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }),
+    (2478, Cast { person: true, batches: true, jobs: false, draw: Draw::Measured }),
+    (286, Cast { person: true, batches: true, jobs: true, draw: Draw::Measured }),
+    (188, Cast { person: false, batches: true, jobs: true, draw: Draw::Hostile }),
+    (354, Cast { person: false, batches: true, jobs: true, draw: Draw::Hostile }),
+    (754, Cast { person: true, batches: true, jobs: false, draw: Draw::Hostile }),
+    (923, Cast { person: true, batches: true, jobs: true, draw: Draw::Hostile }),
 ];
 
 fn races(cast: Cast, seeds: impl IntoIterator<Item = u64>) -> Table {
@@ -57,7 +60,7 @@ fn an_agent_that_does_one_thing_after_the_other_has_its_lines() {
 fn calls_side_by_side_and_jobs_left_behind_are_not_taken_for_each_other() {
     let table = races(Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }, 0..2 * SEEDS);
     nothing_is_wrong(&table);
-    assert!(share(&table) >= 95, "{} % of what can be attributed is", share(&table));
+    assert!(share(&table) >= 97, "{} % of what can be attributed is", share(&table));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What real agents were measured to do (the design's page on ACP, "the message against the write"; docs/testing.md).
 
 use super::op::Input;
+use super::stage::ROOT;
 use serde_json::{Value, json};
 
 /// One agent's manners. Times in milliseconds.
@@ -36,17 +37,30 @@ pub(crate) enum Reads {
     Meta(&'static [&'static str], &'static str),
     /// The tool's name as the title.
     Title(&'static str),
+    /// The tool's name before the id.
+    Id(&'static str),
+    /// The command that it is.
+    Command,
 }
 
 impl Reads {
     pub(crate) fn tell(self, update: &mut Value) {
         match self {
-            Self::Bare => {}
+            Self::Bare | Self::Id(_) => {}
+            Self::Command => update["rawInput"] = json!({"command": ["bash", "-lc", "cat f0"], "cwd": ROOT}),
             Self::Meta(path, tool) => {
                 let value = path.iter().rev().fold(json!(tool), |value, name| json!({ (*name): value }));
                 update["_meta"] = value;
             }
             Self::Title(tool) => update["title"] = json!(tool),
+        }
+    }
+
+    /// Returns the id of a read.
+    pub(crate) fn id(self, id: String) -> String {
+        match self {
+            Self::Id(tool) => format!("{tool}__{id}"),
+            Self::Bare | Self::Command | Self::Meta(..) | Self::Title(_) => id,
         }
     }
 }
@@ -74,10 +88,26 @@ pub(crate) const AGENTS: [Agent; 13] = [
         reads: Reads::Meta(&["claudeCode", "toolName"], "Read"),
         ..agent("claude", (286, 435), (380, 500), (2, 10))
     },
-    Agent { asks: None, parallel: 2, ..agent("codex, full access", (-5, -1), (-150, -100), (3, 5)) },
-    Agent { asks: Some((40, 75)), parallel: 2, ..agent("codex", (34, 62), (-150, -30), (10, 30)) },
-    Agent { asks: Some((1, 15)), parallel: 2, ..agent("zed codex", (-1, 1), (-150, -145), (1, 6)) },
     Agent {
+        asks: None,
+        parallel: 2,
+        reads: Reads::Command,
+        ..agent("codex, full access", (-5, -1), (-150, -100), (3, 5))
+    },
+    Agent {
+        asks: Some((40, 75)),
+        parallel: 2,
+        reads: Reads::Command,
+        ..agent("codex", (34, 62), (-150, -30), (10, 30))
+    },
+    Agent {
+        asks: Some((1, 15)),
+        parallel: 2,
+        reads: Reads::Command,
+        ..agent("zed codex", (-1, 1), (-150, -145), (1, 6))
+    },
+    Agent {
+        reads: Reads::Id("read_file"),
         whole: true,
         client: true,
         parallel: 1,

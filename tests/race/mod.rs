@@ -3,8 +3,11 @@
 
 pub(crate) mod agents;
 pub(crate) mod dice;
+mod files;
+mod judge;
 pub(crate) mod op;
 pub(crate) mod reason;
+mod script;
 pub(crate) mod stage;
 pub(crate) mod table;
 pub(crate) mod truth;

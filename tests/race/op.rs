@@ -1,6 +1,6 @@
 //! What the scripted agent does in one call, and how it tells of it.
 
-use super::agents::{Agent, Reads};
+use super::agents::Agent;
 use super::dice::Dice;
 
 /// What kind of work a call is.
@@ -22,6 +22,8 @@ pub(crate) enum Work {
     Client,
     /// A command that writes in several files.
     Shell,
+    /// A command that only reads, and can be seen to.
+    Look,
     /// A call that only reads.
     Read,
 }
@@ -37,6 +39,7 @@ impl Work {
             Self::Silent => "edit, untold",
             Self::Client => "client write",
             Self::Shell => "shell",
+            Self::Look => "shell, reads",
             Self::Read => "read",
         }
     }
@@ -47,7 +50,7 @@ impl Work {
                 "edit"
             }
             Self::Delete => "delete",
-            Self::Shell => "execute",
+            Self::Shell | Self::Look => "execute",
             Self::Read => "read",
         }
     }
@@ -105,6 +108,8 @@ pub(crate) struct Op {
     pub(crate) more: Vec<u64>,
     /// A background job that it starts writes so long after its end.
     pub(crate) job: Option<u64>,
+    /// It has looked for what to write.
+    pub(crate) decided: bool,
     /// What it claims, once decided: path, old and new text.
     pub(crate) told: Option<(String, Option<String>, String)>,
     /// From the announcement until the agent had the client's answer, for what the client writes.
@@ -115,9 +120,11 @@ pub(crate) struct Op {
     pub(crate) heard: Option<u64>,
     /// Whether a message named its path.
     pub(crate) named: bool,
-    /// Whether a message told its text.
+    /// Whether a message told all that it tells.
     pub(crate) said: bool,
-    /// It reads, and shows that it does.
+    /// Whether a message told what becomes of its path: the text, or that it is gone.
+    pub(crate) texted: bool,
+    /// It only reads, and a message showed that it does.
     pub(crate) proven: bool,
     /// The turn is cut short after it.
     pub(crate) cut: bool,
@@ -135,7 +142,7 @@ impl Op {
     fn tells(&self) -> bool {
         match self.work {
             Work::Fragment | Work::Whole | Work::Create | Work::Delete | Work::Client => true,
-            Work::PathOnly | Work::Silent | Work::Shell | Work::Read => false,
+            Work::PathOnly | Work::Silent | Work::Shell | Work::Look | Work::Read => false,
         }
     }
 
@@ -145,8 +152,7 @@ impl Op {
     }
 
     /// Draws a call of any manners.
-    pub(crate) fn hostile(dice: &mut Dice, works: &[Work], (id, turn): (String, u32)) -> Self {
-        let work = works[dice.index(works.len())];
+    pub(crate) fn hostile(dice: &mut Dice, work: Work, (id, turn): (String, u32)) -> Self {
         let first = match dice.within(0, 9) {
             0..=5 => First::Message,
             6..=7 if work != Work::Client => First::Write,
@@ -178,7 +184,7 @@ impl Op {
         work: Work,
         (id, turn): (String, u32),
     ) -> Self {
-        let (from, to) = if work == Work::Shell { agent.shell } else { agent.edit };
+        let (from, to) = if matches!(work, Work::Shell | Work::Look) { agent.shell } else { agent.edit };
         let drawn = from + i64::try_from(dice.within(0, from.abs_diff(to))).unwrap_or(0);
         let (first, gap) = match agent.asks.filter(|_| asks && work != Work::Client) {
             Some((from, to)) => (First::Permission, dice.within(from, to)),
@@ -187,8 +193,7 @@ impl Op {
         };
         let cut = dice.percent(4);
         let end = if cut || dice.percent(2) { None } else { Some(dice.within(agent.end.0, agent.end.1)) };
-        let proven = work == Work::Read && agent.reads != Reads::Bare;
-        Self { first, input: agent.input, gap, end, cut, proven, ..Self::plain(dice, work, (id, turn)) }
+        Self { first, input: agent.input, gap, end, cut, ..Self::plain(dice, work, (id, turn)) }
     }
 
     fn plain(dice: &mut Dice, work: Work, (id, turn): (String, u32)) -> Self {
@@ -203,12 +208,14 @@ impl Op {
             end: None,
             more: (0..steps).map(|_| dice.skewed(1, 900)).collect(),
             job: None,
+            decided: false,
             told: None,
             passes: None,
             read: None,
             heard: None,
             named: false,
             said: false,
+            texted: false,
             cut: false,
             proven: false,
             failed: false,

@@ -49,22 +49,19 @@ impl Reason {
     /// Says why the line that `ops[writer]` wrote to `path` at `at` has no call.
     pub(crate) fn of(ops: &[Op], writer: usize, (path, at): (&str, u64), stirred: bool) -> Self {
         let own = &ops[writer];
-        if own.claims() {
+        if own.texted {
             return Self::Told;
         }
         if !own.names(path) && own.heard.is_none_or(|heard| at < heard) {
             return Self::Early;
         }
-        let rivals = || {
-            let others = ops.iter().enumerate().filter(|(other, op)| *other != writer && op.turn == own.turn);
-            others.map(|(_, op)| op).filter(|op| op.may_have_written(path, at))
-        };
+        let rivals = rivals(ops, writer, (path, at));
         let reads = |op: &Op| op.work == Work::Read;
-        if rivals().any(|op| op.end.is_some() && !reads(op)) {
+        if rivals.iter().any(|op| op.end.is_some() && !reads(op)) {
             Self::Beside
-        } else if rivals().any(|op| !reads(op)) {
+        } else if rivals.iter().any(|op| !reads(op)) {
             Self::Unended
-        } else if rivals().any(|op| !op.proven) {
+        } else if !rivals.is_empty() {
             Self::Reads
         } else if stirred {
             Self::Stirred
@@ -72,6 +69,12 @@ impl Reason {
             Self::Alone
         }
     }
+}
+
+/// Returns the calls that may have written to `path` at `at` beside `ops[writer]`, and did not show that they only read.
+pub(crate) fn rivals<'a>(ops: &'a [Op], writer: usize, (path, at): (&str, u64)) -> Vec<&'a Op> {
+    let others = ops.iter().enumerate().filter(|(other, op)| *other != writer && op.turn == ops[writer].turn);
+    others.map(|(_, op)| op).filter(|op| !op.proven && op.may_have_written(path, at)).collect()
 }
 
 impl Op {

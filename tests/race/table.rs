@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 pub(crate) enum Verdict {
     /// The call that wrote it, on this evidence; for a person or a job: nobody.
     Right,
-    /// Another call.
-    Wrong,
     /// A command, or a call that told no text, that ran while another wrote there, or another's change in the very
     /// moment in which the client wrote for the call: cannot be told apart.
     Beside,
+    /// Another call.
+    Wrong,
     /// No call.
     Nobody,
 }
@@ -25,6 +25,8 @@ pub(crate) struct Table {
     reasons: BTreeMap<(&'static str, Reason), u64>,
     /// What is attributed to nobody, told.
     pub(crate) missed: Vec<String>,
+    /// What is credited to one that ran beside, told.
+    pub(crate) besides: Vec<String>,
     /// What is wrong, told: the seed, the line, who is credited.
     pub(crate) wrongs: Vec<String>,
     /// Wrong credits to calls that claim their paths.
@@ -44,6 +46,16 @@ impl Table {
         *self.cells.entry((row, verdict, grade)).or_default() += 1;
     }
 
+    /// Counts a wrong credit, to a call that has told its text or to another.
+    pub(crate) fn wrong(&mut self, claims: bool, told: String) {
+        if claims {
+            self.wrong_claims += 1;
+        } else {
+            self.wrong_others += 1;
+        }
+        self.wrongs.push(told);
+    }
+
     /// Counts why a line is attributed to nobody.
     pub(crate) fn miss(&mut self, row: &'static str, reason: Reason) {
         *self.reasons.entry((row, reason)).or_default() += 1;
@@ -59,6 +71,7 @@ impl Table {
             *self.reasons.entry(cell).or_default() += count;
         }
         self.missed.extend(other.missed);
+        self.besides.extend(other.besides);
         for (cell, count) in other.cells {
             *self.cells.entry(cell).or_default() += count;
         }
