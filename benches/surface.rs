@@ -292,18 +292,19 @@ while IFS= read -r line; do
 done
 "#;
 
-/// Returns paths of the queue that one key decides, each once.
-fn hunks(tree: &Path, state: &Path) -> Vec<String> {
+/// Returns paths of the queue that one key decides, each once, and how much is owed in all.
+fn hunks(tree: &Path, state: &Path) -> (Vec<String>, usize) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
     command.args(["hunks", "--json"]).current_dir(tree).env("HUNKGATE_STATE_DIR", state);
     let listing: ListingShape = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+    let owed = listing.hunks.iter().filter(|hunk| hunk.is_owed()).count();
     let texts = listing.hunks.into_iter().filter(|hunk| hunk.entry.kind == "text" && !hunk.folded);
     let mut paths: Vec<String> = texts.map(|hunk| hunk.path).collect();
     paths.dedup();
     // From the middle, where not everything is in sight already.
     let middle = paths.len() / 3;
     paths.rotate_left(middle);
-    paths
+    (paths, owed)
 }
 
 /// Makes files in which four stretches of five lines are changed: 20,000 lines, the old ones and the new ones.
@@ -363,16 +364,19 @@ fn whole(name: &str, before: &Path, after: &Path) {
         command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
         Tty::run(command, SIZE)
     };
+    let (owed, all) = hunks(&tree, &top.join("state"));
     let begun = Instant::now();
     let mut tty = review();
-    tty.sees("0/");
+    tty.sees(&format!("0/{all} "));
     row("  from the command to the first screen", begun.elapsed(), "-");
-    let owed = hunks(&tree, &top.join("state"));
     let mut reject = |nth: usize, pause: Duration| {
         let path = owed[nth % owed.len()].clone();
         tty.keys(&format!("/{path}\r"));
         tty.sees(&format!(" {path}"));
         std::thread::sleep(pause);
+        let screen = tty.screen();
+        let last = screen.lines().last().unwrap_or_default().trim_start();
+        let progress = format!(" {} ", last.split(' ').next().unwrap_or_default());
         let file = tree.join(&path);
         let changed = std::fs::read(&file).ok();
         let begun = Instant::now();
@@ -381,7 +385,8 @@ fn whole(name: &str, before: &Path, after: &Path) {
             std::thread::sleep(Duration::from_micros(100));
         }
         let taken = begun.elapsed();
-        tty.sees(&format!(" {}/", nth + 1));
+        // A group may have been more than one.
+        tty.loses(&progress);
         taken
     };
     let paced = (0..15).map(|nth| reject(nth, Duration::from_millis(500))).collect();
@@ -413,8 +418,7 @@ fn whole(name: &str, before: &Path, after: &Path) {
     let _ = proxy.wait();
     let begun = Instant::now();
     let tty = review();
-    tty.sees("help ");
-    tty.sees(" 30/");
+    tty.sees("rejected ");
     row("  the same without a proxy", begun.elapsed(), "-");
     drop(Inks::unpack());
     let begun = Instant::now();

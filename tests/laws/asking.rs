@@ -5,7 +5,7 @@ use bytes::Bytes;
 use hunkgate::base::{Leg, WallNs};
 use hunkgate::config::Config;
 use hunkgate::engine::Input;
-use hunkgate::ledger::RootKind;
+use hunkgate::ledger::{Event, RootKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -25,20 +25,27 @@ fn heard(world: &mut World) -> Vec<Bytes> {
 
 /// Opens a session of a client that shows buttons, on files that hold `before`, and plays a turn that writes `after`.
 fn turn(version: u32, name: &str, texts: (&[u8], &[u8])) -> (World, Vec<Bytes>) {
-    turn_of(version, &[name.to_owned()], texts)
+    turn_of(("zed", false, version), &[name.to_owned()], texts)
 }
 
-fn turn_of(version: u32, names: &[String], (before, after): (&[u8], &[u8])) -> (World, Vec<Bytes>) {
+/// The same of many files, for a client with a name, which may offer forms.
+fn turn_of(
+    (client, forms, version): (&str, bool, u32),
+    names: &[String],
+    (before, after): (&[u8], &[u8]),
+) -> (World, Vec<Bytes>) {
     let mut world = World::new(Config::default());
     world.tree.declare("/v/root", RootKind::Git);
     for name in names {
         world.tree.write(&format!("/v/root/{name}"), before, WallNs(1));
     }
-    let info = if version == 2 { "info" } else { "clientInfo" };
+    let (info, can) =
+        if version == 2 { ("info", "capabilities") } else { ("clientInfo", "clientCapabilities") };
+    let offers = if forms { json!({"elicitation": {"form": {}}}) } else { json!({}) };
     say(
         &mut world,
         Leg::Editor,
-        &json!({"id": 0, "method": "initialize", "params": {"protocolVersion": version, info: {"name": "zed", "version": "1"}}}),
+        &json!({"id": 0, "method": "initialize", "params": {"protocolVersion": version, info: {"name": client, "version": "1"}, can: offers}}),
     );
     say(&mut world, Leg::Agent, &json!({"id": 0, "result": {"protocolVersion": version}}));
     say(&mut world, Leg::Editor, &json!({"id": 1, "method": "session/new", "params": {"cwd": "/v/root"}}));
@@ -83,7 +90,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 fn files_without_a_card_are_named_in_the_question_and_stay_undecided() {
     for version in [1, 2] {
         let names: Vec<String> = (0..53).map(|nth| format!("f{nth}.txt")).collect();
-        let (mut world, frames) = turn_of(version, &names, (b"old\n", b"new\n"));
+        let (mut world, frames) = turn_of(("zed", false, version), &names, (b"old\n", b"new\n"));
         let frames: Vec<Value> =
             frames.iter().filter_map(|frame| serde_json::from_slice(frame).ok()).collect();
         let cards = |frame: &&Value| frame.to_string().contains("hunkgate-review") && frame["id"].is_null();
@@ -97,6 +104,92 @@ fn files_without_a_card_are_named_in_the_question_and_stay_undecided() {
         let stand =
             names.iter().filter(|name| world.tree.bytes(&format!("/v/root/{name}")) == Some(b"new\n"));
         assert_eq!(stand.count(), 3, "what had no card is left alone");
+    }
+}
+
+/// What ends a question without an answer.
+const ENDS: [&str; 6] = ["cancel", "taken back", "close", "second prompt", "timeout", "end of input"];
+
+fn ends(world: &mut World, how: &str) {
+    let frame = match how {
+        "cancel" => json!({"method": "session/cancel", "params": {"sessionId": "s"}}),
+        "taken back" => json!({"method": "$/cancel_request", "params": {"requestId": 2}}),
+        "close" => json!({"id": 3, "method": "session/close", "params": {"sessionId": "s"}}),
+        "second prompt" => {
+            json!({"id": 3, "method": "session/prompt", "params": {"sessionId": "s", "prompt": []}})
+        }
+        "timeout" => return world.pass(11 * 60 * 1000),
+        "end of input" => return world.feed(Input::EditorClosed),
+        other => panic!("{other}"),
+    };
+    say(world, Leg::Editor, &frame);
+}
+
+/// The rows of clients that are asked: by name, and whether they offer forms.
+const ASKED: [(&str, bool); 7] = [
+    ("zed", false),
+    ("zed", true),
+    ("CodeCompanion.nvim", false),
+    ("avante.nvim", false),
+    ("toad", false),
+    ("agent-shell", true),
+    ("somebody", true),
+];
+
+/// Says whether a frame ends the turn of the opening prompt.
+fn ends_the_turn(frame: &Value) -> bool {
+    frame["id"] == 2 && frame["result"]["stopReason"].is_string()
+        || frame["params"]["update"]["sessionUpdate"] == "state_update"
+            && frame["params"]["update"]["state"] == "idle"
+}
+
+#[test]
+fn whatever_ends_a_question_of_any_client_the_turn_ends_once_and_nothing_is_decided() {
+    for (name, forms) in ASKED {
+        for (version, how) in [1, 2].iter().flat_map(|version| ENDS.map(|how| (*version, how))) {
+            if (version, how) == (2, "taken back") {
+                // The prompt was answered when its message was inserted.
+                continue;
+            }
+            let case = format!("{name}, forms {forms}, version {version}, {how}");
+            let files = ["f.txt".to_owned()];
+            let (mut world, frames) = turn_of((name, forms, version), &files, (b"old\n", b"new\n"));
+            let read = |frames: &[Bytes]| -> Vec<Value> {
+                frames.iter().filter_map(|frame| serde_json::from_slice(frame).ok()).collect()
+            };
+            let asked = read(&frames);
+            let method = if forms { "elicitation/create" } else { "session/request_permission" };
+            assert!(asked.iter().any(|frame| frame["method"] == method), "{case}: {asked:?}");
+            assert!(!asked.iter().any(ends_the_turn), "{case}: the end of the turn is held");
+            ends(&mut world, how);
+            let after = read(&heard(&mut world));
+            if how != "end of input" {
+                let ended = after.iter().filter(|frame| ends_the_turn(frame)).count();
+                assert_eq!(ended, 1, "{case}: {after:?}");
+            }
+            assert_eq!(world.tree.bytes("/v/root/f.txt"), Some(b"new\n".as_slice()), "{case}");
+            let decided = world.journal.iter().any(|entry| matches!(entry.record.event, Event::Decided(_)));
+            assert!(!decided, "{case}: undecided is undecided");
+        }
+    }
+}
+
+#[test]
+fn a_client_behind_which_nobody_may_sit_is_never_asked_and_its_turn_ends_at_once() {
+    for name in ["acpx", "agent-shell", "somebody"] {
+        for version in [1, 2] {
+            let files = ["f.txt".to_owned()];
+            let (_, frames) = turn_of((name, false, version), &files, (b"old\n", b"new\n"));
+            let frames: Vec<Value> =
+                frames.iter().filter_map(|frame| serde_json::from_slice(frame).ok()).collect();
+            let asks = |frame: &Value| frame["method"].is_string() && !frame["id"].is_null();
+            assert!(!frames.iter().any(asks), "{name}: {frames:?}");
+            assert!(frames.iter().any(ends_the_turn), "{name}: {frames:?}");
+            assert!(
+                frames.iter().any(|frame| frame.to_string().contains("1 change to review")),
+                "{frames:?}"
+            );
+        }
     }
 }
 

@@ -94,102 +94,149 @@ impl Scene {
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("TERM", "xterm-256color");
         command.env("HUNKGATE_STATE_DIR", self.path("state")).env("COLORTERM", "truecolor");
         let editor = self.path("editor");
-        std::fs::write(&editor, format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {}\n", self.path("edited")))
-            .expect("written");
+        // It is open until somebody writes into the pipe.
+        let (edited, close) = (self.path("edited"), self.path("close"));
+        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" > {edited}\necho EDITOR\ncat {close}\n");
+        std::fs::write(&editor, script).expect("written");
+        if !std::path::Path::new(&close).exists() {
+            assert!(Command::new("mkfifo").arg(&close).status().expect("it runs").success());
+        }
         std::fs::set_permissions(&editor, std::fs::Permissions::from_mode(0o700)).expect("ours");
         command.env("EDITOR", editor);
         Tty::run(command, size)
     }
 }
 
-fn every_key(size: (u16, u16)) {
+/// The screen before the first key, for a layout.
+fn laid_out(scene: &Scene, size: (u16, u16), layout: &str) -> Tty {
+    let mut tty = scene.review(size);
+    tty.sees("0/3");
+    tty.sees("+TWO");
+    if layout == "side by side" {
+        tty.keys("s");
+        tty.sees_in_a_row(&["-two", "+TWO"]);
+    }
+    tty
+}
+
+fn every_key(size: (u16, u16), layout: &str) {
     let mut scene = Scene::new();
     scene.write("a.txt", "TWO");
     scene.write("b.txt", "TWO");
     scene.write("c.txt", "TWO");
-    let mut tty = scene.review(size);
-    tty.sees("0/3");
-    tty.sees("+TWO");
-    // Reading, around and back.
-    tty.keys("}");
-    tty.keys("{");
-    tty.keys("jk][Gg hl");
+    let mut tty = laid_out(&scene, size, layout);
+    read_with_every_key(&mut tty);
+    decide_with_every_key(&mut scene, &mut tty);
+    tty.resize((60, 12));
+    tty.sees_in_a_row(&["5/5", "help"]);
+    tty.keys("q");
+    tty.ends(0);
+}
+
+/// Reading, around and back: what is waited for is what only that key shows.
+fn read_with_every_key(tty: &mut Tty) {
+    tty.keys("}{jk][Gg hl \x05\x19\x04\x15\x1b[B\x1b[A\x1b[6~\x1b[5~\x1b[F\x1b[H");
     tty.keys("?");
     tty.sees("any key closes");
     tty.keys("\x1b");
     tty.loses("any key closes");
-    tty.keys("s");
-    tty.sees("│");
-    tty.keys("s");
     tty.keys("t");
     tty.sees("by tool call");
-    tty.keys("tt");
+    tty.keys("t");
+    tty.sees("by turn");
+    tty.keys("t");
     tty.sees("by file");
+    tty.keys("/nowhere to be found\r");
+    tty.sees("nowhere to be found is nowhere");
     tty.keys("/Write c\r");
-    tty.keys("nN");
-    tty.keys("i");
+    tty.keys("nNi");
     tty.sees("This hunk");
+    tty.sees_in_a_row(&["Write c.txt", "call t3"]);
     tty.keys("\x1b");
     tty.loses("This hunk");
+    tty.keys("go");
+    tty.loses("+TWO\n");
+    tty.keys("o");
+    tty.keys("d");
+    tty.sees("this has not changed since you looked");
+    tty.keys("wzR");
     tty.keys("g");
-    // Deciding, with the agent at work meanwhile.
+}
+
+/// Deciding, with the agent at work meanwhile.
+fn decide_with_every_key(scene: &mut Scene, tty: &mut Tty) {
+    const BACK: &str = "one\ntwo\nthree\n";
     tty.keys("a");
     tty.sees("✓ accepted");
     tty.sees("1/3");
     scene.write("d.txt", "NEW");
-    tty.sees("/4");
+    tty.sees("1/4");
     tty.keys("x");
-    until("b.txt is back", || scene.file("b.txt") == "one\ntwo\nthree\n");
+    until("b.txt is back", || scene.file("b.txt") == BACK);
     tty.sees("2/4");
     tty.keys("u");
     until("b.txt is there again", || scene.file("b.txt") == "one\nTWO\nthree\n");
     tty.sees("1/4");
     tty.keys("U");
-    until("b.txt is back", || scene.file("b.txt") == "one\ntwo\nthree\n");
+    until("b.txt is back", || scene.file("b.txt") == BACK);
     tty.sees("2/4");
-    tty.keys("]");
-    tty.keys("rbecause of c\r");
-    until("c.txt is back", || scene.file("c.txt") == "one\ntwo\nthree\n");
+    tty.keys("]rbecause of c\r");
+    until("c.txt is back", || scene.file("c.txt") == BACK);
     tty.sees("3/4");
     tty.keys("m");
-    tty.sees("because of c");
+    tty.sees("the agent is told");
+    tty.sees("Reason: because of c");
     tty.keys("\x1b");
-    tty.loses("because of c");
+    tty.loses("the agent is told");
     tty.keys("]cwhat is this\r");
     tty.sees("human on 2");
     tty.keys("v");
     tty.sees("settled");
     tty.keys("e");
-    until("the editor ran", || {
-        std::fs::read_to_string(scene.path("edited")).is_ok_and(|text| text.contains("d.txt"))
-    });
-    assert!(std::fs::read_to_string(scene.path("edited")).expect("there").starts_with("+2\n"));
+    tty.sees("EDITOR");
+    let told = std::fs::read_to_string(scene.path("edited")).expect("there");
+    assert!(told.starts_with("+2\n") && told.contains("d.txt"), "{told}");
+    std::fs::write(scene.path("close"), "").expect("it is read");
     tty.sees("3/4");
     tty.keys("X");
-    until("d.txt is back", || scene.file("d.txt") == "one\ntwo\nthree\n");
+    until("d.txt is back", || scene.file("d.txt") == BACK);
     tty.sees("4/4");
-    tty.keys("\t");
-    tty.keys("\t");
+    tty.keys("\t\t");
     scene.write("d.txt", "AGAIN");
     tty.sees("4/5");
-    tty.keys("]");
-    tty.keys("A");
+    tty.keys("]A");
     tty.sees("5/5");
     assert_eq!(scene.file("d.txt"), "one\nAGAIN\nthree\n");
-    tty.resize((60, 12));
+    scene.write("d.txt", "MORE");
+    tty.sees("4/5");
+    tty.keys("]d");
+    tty.sees("Since you looked");
+    tty.sees("-AGAIN");
+    tty.keys("\x1b");
+    tty.loses("Since you looked");
+    tty.keys("!");
+    until("d.txt is back", || scene.file("d.txt") == BACK);
     tty.sees("5/5");
-    tty.keys("q");
-    tty.ends(0);
 }
 
 #[test]
 fn every_key_does_what_it_says_on_a_small_terminal_while_the_agent_writes() {
-    every_key((80, 24));
+    every_key((80, 24), "one column");
 }
 
 #[test]
 fn every_key_does_what_it_says_on_a_large_terminal_while_the_agent_writes() {
-    every_key((200, 60));
+    every_key((200, 60), "one column");
+}
+
+#[test]
+fn every_key_does_what_it_says_side_by_side_on_a_small_terminal() {
+    every_key((80, 24), "side by side");
+}
+
+#[test]
+fn every_key_does_what_it_says_side_by_side_on_a_large_terminal() {
+    every_key((200, 60), "side by side");
 }
 
 #[test]

@@ -74,6 +74,12 @@ impl Tty {
         self.until(what, |screen| screen.contents().contains(what));
     }
 
+    /// Waits until one row says several things.
+    pub(crate) fn sees_in_a_row(&self, what: &[&str]) {
+        let says = |row: &str| what.iter().all(|one| row.contains(one));
+        self.until(&what.join(" … "), |screen| screen.contents().lines().any(says));
+    }
+
     /// Waits until the screen says something no more.
     pub(crate) fn loses(&self, what: &str) {
         self.until(what, |screen| !screen.contents().contains(what));

@@ -1,6 +1,11 @@
 //! Every surface is an adapter of the same asks and answers: each plays every transcript and puts the asks in it in its own
 //! way. What is asked must mean the same, the answer must be what the transcript says, and a person must read it.
 
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    reason = "a surface puts what it can, and the rest is not its matter"
+)]
+
 use super::tui::Desk;
 use crate::support::play::{Manner, Play};
 use crate::support::surface::Surface;
