@@ -159,6 +159,23 @@ fn after_a_decision_the_next_undecided_one_is_in_view_and_the_progress_counts() 
 }
 
 #[test]
+fn a_root_that_becomes_degraded_is_said_wherever_one_reads() {
+    let many: Vec<Value> =
+        (1..=9).map(|nth| at(&nth.to_string(), "a.rs", nth * 20, &"x\n".repeat(9))).collect();
+    let mut desk = Desk::with((80, 24), json!(many));
+    desk.keys("G");
+    let why = "another directory stands in its place";
+    let roots = json!([{ "root": "/home/me/repo", "degraded": why }]);
+    desk.keys("R");
+    desk.listing(json!({ "session_id": "s1", "hunks": many, "degraded": roots }));
+    assert!(desk.screen().contains("! degraded: /home/me/repo: another"), "{}", desk.screen());
+    desk.keys("k");
+    assert!(desk.rows()[23].contains("· degraded"), "{}", desk.screen());
+    desk.keys("g pageup pageup");
+    assert!(desk.rows()[0].contains("degraded: /home/me/repo"), "{}", desk.screen());
+}
+
+#[test]
 fn a_listing_that_may_not_know_of_a_decision_is_asked_for_again() {
     let mut desk = Desk::with((80, 24), three());
     desk.model.update(Msg::Moved);

@@ -374,9 +374,14 @@ impl Model {
 
     /// Takes the notices of a listing.
     pub(super) fn take_notices(&mut self, listing: &ListingShape) {
-        let mut notices = Vec::new();
-        for root in &listing.degraded {
-            notices.extend(root.degraded.as_ref().map(|why| format!("degraded: {}: {why}", root.root)));
+        let degraded = listing.degraded.iter();
+        let degraded = degraded.filter_map(|root| Some((&root.root, root.degraded.as_ref()?)));
+        let mut notices: Vec<String> =
+            degraded.map(|(root, why)| format!("degraded: {root}: {why}")).collect();
+        // It is said at the top, which may be out of sight of whoever reads further down.
+        let fresh = notices.iter().find(|notice| !self.notices.contains(notice)).cloned();
+        if let Some(fresh) = fresh.filter(|_| self.listed) {
+            self.say(fresh, Look::Bad);
         }
         for skip in &listing.integrity.skips {
             notices.push(format!("journal line {} was skipped: {}", skip.line, skip.reason));

@@ -157,6 +157,10 @@ impl Screen<'_> {
         if doubtful > 0 {
             left.push_str(&format!(" · {doubtful} not surely the agent's"));
         }
+        let above = model.notices.iter().filter(|notice| notice.starts_with("degraded: ")).count();
+        if above > 0 && model.scroll > 0 {
+            left.push_str(" · degraded");
+        }
         let right = self.right_of_bar();
         let rest = put_right(buffer, self.theme, place, &right, style);
         let taken = put(buffer, self.theme, rest, &left, style.patch(self.look(Look::Name)));
