@@ -175,8 +175,9 @@ impl StateDir {
 
     fn drop_root(&self, root: &RootId) -> Result<(), StoreError> {
         let dir = self.root_dir(root);
-        let lock = open_private(&dir.join("observe.lock"))?;
-        if lock.try_lock().is_err() {
+        // Nobody looks at it and nobody joins while these are held; who joined since the plan was made keeps it.
+        let locks = [open_private(&dir.join("observe.lock"))?, open_private(&dir.join("chain.lock"))?];
+        if locks.iter().any(|lock| lock.try_lock().is_err()) || self.kept_root(root.clone()).watched {
             return Ok(());
         }
         std::fs::remove_dir_all(&dir).map_err(|error| StoreError::io("delete", &dir, error))
@@ -349,6 +350,24 @@ mod tests {
         }
         assert_eq!(eye.state.sweep().unwrap().drop, [root]);
         assert!(!dir.exists());
+    }
+
+    #[test]
+    fn a_proxy_that_joins_between_the_plan_and_the_sweep_keeps_its_root() {
+        let git = Git::none();
+        git.write("f", "x");
+        let mut eye = Eye::on(&git);
+        eye.look();
+        let root = eye.store.root().id.clone();
+        let sweep = Sweep { drop: vec![root.clone()], ..Sweep::default() };
+        let join = Event::ProxyJoined { proxy: crate::base::ProxyId::new("p"), pid: std::process::id() };
+        let at = WallNs(crate::store::capture::wall_now());
+        eye.store.chain().append(&[Record { at, event: join }], Durability::Written).unwrap();
+        eye.state.carry_out(&sweep).unwrap();
+        assert_eq!(eye.state.roots(), [root]);
+        drop(eye.store);
+        eye.state.carry_out(&sweep).unwrap();
+        assert_eq!(eye.state.roots(), []);
     }
 
     proptest! {
