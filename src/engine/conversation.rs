@@ -225,6 +225,9 @@ impl Engine {
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever else an agent says passes")]
     pub(super) fn agent_called(&mut self, Heard { id, method, fact, waits_with, wanted, line }: Heard<'_>) {
+        if let Some(session) = session_of(&fact) {
+            self.child_again(&session);
+        }
         if let Fact::CancelRequest { request } = &fact {
             if self.gate_withdrawn(request) {
                 return;

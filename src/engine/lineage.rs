@@ -34,6 +34,25 @@ impl Engine {
         }
     }
 
+    /// A message comes of a session that we do not know, and that an earlier proxy knew to work for one that is open: it still
+    /// does.
+    pub(super) fn child_again(&mut self, child: &SessionId) {
+        if self.sessions.get(child).is_some() {
+            return;
+        }
+        let key = self.key_of(child);
+        let above = |session: &Session| {
+            let members = session.roots().iter().filter_map(|root| self.ledger.chain(&root.root));
+            let mut parents = members.filter_map(|chain| chain.members().get(&key)?.parent.as_ref());
+            let (_, call) = parents.find(|(parent, _)| *parent == session.key)?;
+            Some((session.id.clone(), call.clone()))
+        };
+        let known = self.sessions.iter().find_map(above);
+        if let Some((parent, call)) = known {
+            self.subagent(&parent, child.clone(), call.as_ref());
+        }
+    }
+
     /// A message of a session that we do not know names the call that contains it: it works for the session of that call.
     pub(super) fn child_of_call(&mut self, child: &SessionId, call: &CallId) {
         if self.sessions.get(child).is_some() {

@@ -107,3 +107,22 @@ fn one_edited_line_of_a_crlf_file_is_one_hunk_and_goes_back_to_crlf() {
     let (told, code) = scratch.says(&["reject", "--all"]);
     assert_eq!((code, scratch.read("repository/a.txt").as_str()), (0, before), "{told}");
 }
+
+// What follows from all records and stands in none: the calls of which nothing is left.
+#[test]
+fn the_log_ends_with_the_calls_of_which_nothing_is_left() {
+    let scratch = Scratch::new();
+    let mut live = scratch.session();
+    live.prompt("printf 'new\\n' > a.txt; printf 'new\\n' > b.txt");
+    live.prompt("printf 'newer\\n' > a.txt");
+    let (told, _) = scratch.says(&["log"]);
+    assert!(!told.contains("superseded"), "something is left of each: {told}");
+    live.prompt("printf 'newer\\n' > b.txt");
+    live.end();
+    let (told, code) = scratch.says(&["log"]);
+    let last = told.lines().last().unwrap_or_default();
+    assert!(code == 0 && last.starts_with("superseded: ") && last.contains("t1"), "{told}");
+    assert_eq!(told.matches("superseded: ").count(), 1, "{told}");
+    let (records, _) = scratch.says(&["log", "--json"]);
+    assert!(!records.contains("superseded: "), "{records}");
+}
