@@ -317,10 +317,10 @@ impl Painter<'_> {
         let mut pen = Pen::new(buffer, self.theme, place, self.model.aside);
         pen.write(text, style);
         if text.len() < line.text.len() {
-            pen.write("␍", |_| self.look(Look::Faint));
+            pen.write("␍", |_| ground.patch(self.look(Look::Faint)));
         }
         if line.torn {
-            pen.write(" ⊘ no newline at the end", |_| self.look(Look::Faint));
+            pen.write(" ⊘ no newline at the end", |_| ground.patch(self.look(Look::Faint)));
         }
         if line.side != Side::Context {
             pen.fill(ground);

@@ -100,6 +100,8 @@ impl Theme {
 
     pub(super) fn look(self, look: Look) -> Style {
         let colours = self.palette();
+        // Yellow and cyan cannot be read on the light ground of many a terminal: what has to be read is left as text is.
+        let prose = |colour| if self.0 == Depth::Sixteen { Style::new() } else { Style::new().fg(colour) };
         let style = match look {
             Look::Plain => Style::new(),
             Look::Faint => match colours.grey {
@@ -108,16 +110,16 @@ impl Theme {
             },
             Look::File => Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED),
             Look::Section => Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
-            Look::Header => Style::new().fg(colours.cyan),
-            Look::Notice => Style::new().fg(colours.amber).add_modifier(Modifier::BOLD),
+            Look::Header => prose(colours.cyan),
+            Look::Notice => prose(colours.amber).add_modifier(Modifier::BOLD),
             Look::Good => Style::new().fg(colours.green),
             Look::Bad => Style::new().fg(colours.red),
             Look::Name => Style::new().add_modifier(Modifier::BOLD),
-            Look::Cursor => Style::new().fg(colours.amber).add_modifier(Modifier::BOLD),
+            Look::Cursor => prose(colours.amber).add_modifier(Modifier::BOLD),
             Look::Status => Style::new().add_modifier(Modifier::REVERSED),
             Look::Match => Style::new().fg(Color::Black).bg(Color::Yellow).add_modifier(Modifier::UNDERLINED),
             Look::Escaped => Style::new().fg(colours.violet).add_modifier(Modifier::REVERSED),
-            Look::Comment => Style::new().fg(colours.amber),
+            Look::Comment => prose(colours.amber),
         };
         self.reduced(style)
     }
