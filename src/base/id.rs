@@ -2,18 +2,20 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
+use std::sync::Arc;
 
 macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name(String);
+        ///
+        /// A clone shares the text.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Wraps the text as it stands.
             pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
+                Self(text.into().into())
             }
 
             /// Returns the text.
@@ -25,6 +27,18 @@ macro_rules! text_id {
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from).map(Self::new)
             }
         }
     };
@@ -71,6 +85,10 @@ text_id! {
     ProxyId
 }
 text_id! {
+    /// A commit of the user's repository, in hex.
+    CommitId
+}
+text_id! {
     /// A hunk or an entry: 32 hex digits (ledger.md §5).
     HunkId
 }
@@ -82,21 +100,21 @@ text_id! {
 impl SessionKey {
     /// Derives the key of a session. Two agents that both say `s1` get two keys.
     pub fn derive(agent: &AgentId, session: &SessionId) -> Self {
-        Self(digest_hex(&[agent.as_str().as_bytes(), session.as_str().as_bytes()], 16))
+        Self::new(digest_hex(&[agent.as_str().as_bytes(), session.as_str().as_bytes()], 16))
     }
 }
 
 impl RootId {
     /// Derives the id of a root from its canonical absolute path.
     pub fn derive(canonical: &[u8]) -> Self {
-        Self(digest_hex(&[canonical], 16))
+        Self::new(digest_hex(&[canonical], 16))
     }
 }
 
 impl Digest {
     /// Digests length-prefixed parts.
     pub fn of(parts: &[&[u8]]) -> Self {
-        Self(digest_hex(parts, 8))
+        Self::new(digest_hex(parts, 8))
     }
 }
 

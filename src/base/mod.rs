@@ -23,8 +23,8 @@ mod time;
 
 pub use base64::{base64_decode, base64_encode};
 pub use id::{
-    AgentId, AskId, BlobId, CallId, CommandId, CommentId, Digest, HunkId, Minter, ObservationNo, ProxyId,
-    RequestKey, RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,
+    AgentId, AskId, BlobId, CallId, CommandId, CommentId, CommitId, Digest, HunkId, Minter, ObservationNo,
+    ProxyId, RequestKey, RootId, SessionId, SessionKey, TreeId, TurnNo, WindowId,
 };
 pub use leg::Leg;
 pub use path::{PathError, RepoPath, Roots};

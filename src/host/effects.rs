@@ -113,7 +113,11 @@ impl Blobs for AllBlobs {
         self.0.iter().any(|store| store.holds(tree, path))
     }
 
-    fn committed(&self, head: &str, path: &crate::base::RepoPath) -> Option<crate::base::BlobId> {
+    fn committed(
+        &self,
+        head: &crate::base::CommitId,
+        path: &crate::base::RepoPath,
+    ) -> Option<crate::base::BlobId> {
         self.0.iter().find_map(|store| store.committed(head, path))
     }
 }

@@ -1,6 +1,6 @@
 //! Content by id. Reading content is allowed in pure rooms; reading the world is not.
 
-use crate::base::{BlobId, RepoPath, TreeId};
+use crate::base::{BlobId, CommitId, RepoPath, TreeId};
 use crate::ledger::FileState;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub trait Blobs {
     }
 
     /// Returns the blob that the commit `head` (hex) holds at `path`: for the label `vcs`.
-    fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
+    fn committed(&self, head: &CommitId, path: &RepoPath) -> Option<BlobId> {
         let _ = (head, path);
         None
     }

@@ -1,6 +1,6 @@
 //! The steps of one path since a session's base, with who did each: facts gathered, then carried to now.
 
-use crate::base::{ObservationNo, RepoPath, SessionKey};
+use crate::base::{CommitId, ObservationNo, RepoPath, SessionKey};
 use crate::diff::{Diff, Eol, LineMap, Text};
 use crate::ledger::attribution::{Evidence, RunningTurn};
 use crate::ledger::carry::{Carried, Credits};
@@ -173,7 +173,7 @@ impl Scene<'_> {
     ) -> Evidence {
         let suspects = self.index.suspects(path, &moment, self.kin);
         let head_moved = previous.is_some_and(|previous| previous.head != observation.head);
-        let committed = |head: &String| self.blobs.committed(head, path);
+        let committed = |head: &CommitId| self.blobs.committed(head, path);
         let vcs = head_moved
             && change.after.is_some()
             && observation.head.as_ref().and_then(committed) == change.after.map(|state| state.blob);

@@ -1,6 +1,6 @@
 //! What a root looked like: the links of its chain.
 
-use crate::base::{BlobId, ObservationNo, ProxyId, RepoPath, TreeId, WallNs};
+use crate::base::{BlobId, CommitId, ObservationNo, ProxyId, RepoPath, TreeId, WallNs};
 use serde::{Deserialize, Serialize};
 
 /// One look at a root: what changed since the previous one. The "before" of anything is the previous observation.
@@ -19,8 +19,8 @@ pub struct Observation {
     pub why: Why,
     /// The whole root as a git tree, in the private store.
     pub tree: TreeId,
-    /// The commit that `HEAD` named, in hex; `None` outside git and on an unborn branch.
-    pub head: Option<String>,
+    /// The commit that `HEAD` named; `None` outside git and on an unborn branch.
+    pub head: Option<CommitId>,
     /// The paths that differ from the previous observation, sorted by path.
     pub changes: Vec<Change>,
     /// Directories that did not stand there at the previous observation, parents first: what a removal may take along.
@@ -70,7 +70,7 @@ impl Observation {
         by: ProxyId,
         why: Why,
         tree: TreeId,
-        head: Option<String>,
+        head: Option<CommitId>,
         changes: Vec<Change>,
     ) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! Taking the ids of the user's index for bytes on disk, where their stat proves them and nothing can have converted them.
 
-use crate::base::{RepoPath, WallNs};
-use crate::ledger::{Change, Content, FileState};
+use crate::base::{BlobId, RepoPath, WallNs};
+use crate::ledger::{Change, Content, FileState, Mode};
 use crate::store::objects::UserRepository;
 use crate::store::read::Taken;
 use crate::store::take::Seen;
@@ -78,30 +78,29 @@ impl RootStore {
             return jobs;
         }
         let conversion = Conversion::of(user, &self.root, &self.settings, &jobs);
-        let (mut rest, mut proven) = (Vec::new(), Vec::new());
+        let mut rest = Vec::new();
         for job in jobs {
-            match self.tracked.proven(job.path.as_bytes(), &job.key) {
-                Some((mode, blob)) if !self.settings.withheld.hides(&job.path) => {
-                    proven.push((job, mode, blob))
-                }
-                Some(_) | None => rest.push(job),
-            }
-        }
-        for (job, mode, blob) in proven {
-            let (path, size) = (job.path.as_bytes(), job.key.size);
-            let sure = size <= self.settings.keep_up_to
-                && self.user.as_ref().is_some_and(|user| conversion.spares(user, path))
-                && (!conversion.is_possible() || self.objects.blob_size(blob) == Some(size))
-                && self.objects.borrow_blob(blob);
-            if !sure {
+            let Some((mode, blob)) = self.lent(&job, conversion) else {
                 rest.push(job);
                 continue;
-            }
-            let state = FileState { mode, blob, size, content: Content::Kept };
+            };
+            let state = FileState { mode, blob, size: job.key.size, content: Content::Kept };
             let taken = Taken { state, in_tree: blob, bytes: Vec::new(), key: job.key, unstable: false };
             let seen = Seen { job: &job, read_at, now: i64::MAX, full: false, base_until };
             self.settle(&seen, &taken, changes);
         }
         rest
+    }
+
+    /// Returns the id that the index has of a file, if it is surely that of its bytes, and takes the blob over.
+    fn lent(&mut self, job: &Job, conversion: Conversion) -> Option<(Mode, BlobId)> {
+        let (path, size) = (job.path.as_bytes(), job.key.size);
+        let (mode, blob) = self.tracked.proven(path, &job.key)?;
+        let sure = !self.settings.withheld.hides(&job.path)
+            && size <= self.settings.keep_up_to
+            && self.user.as_ref().is_some_and(|user| conversion.spares(user, path))
+            && (!conversion.is_possible() || self.objects.blob_size(blob) == Some(size))
+            && self.objects.borrow_blob(blob);
+        sure.then_some((mode, blob))
     }
 }

@@ -5,10 +5,25 @@
 pub(crate) struct Beside {
     /// The root's chain.
     pub(crate) chain: bool,
-    /// The segments of the root's store.
+    /// The segments of the root's store: one came or went.
     pub(crate) objects: bool,
+    /// A segment of the root's store was written to.
+    pub(crate) grown: bool,
     /// The commit that `HEAD` names.
     pub(crate) head: bool,
+}
+
+impl Beside {
+    /// Everything may have moved.
+    pub(crate) const ALL: Self = Self { chain: true, objects: true, grown: true, head: true };
+
+    /// Takes over what else moved.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.chain |= other.chain;
+        self.objects |= other.objects;
+        self.grown |= other.grown;
+        self.head |= other.head;
+    }
 }
 
 /// A directory beside the worktree in which some names are watched.

@@ -13,7 +13,7 @@ use crate::store::stamps::{self, Offset};
 use crate::store::state::{open_private, secret_in};
 use crate::store::table::Table;
 use crate::store::take::Seen;
-use crate::store::tracked::Tracked;
+use crate::store::tracked::{Part, Tracked};
 use crate::store::verify::Verifier;
 use crate::store::walk::{Found, Job, Orders, open_top, touch, walk};
 use crate::store::watch::{Activity, Listener, Watcher, fair_share, is_shared_with_others};
@@ -319,6 +319,7 @@ impl RootStore {
         match &linked {
             Ok(observation) => {
                 self.looked = true;
+                self.tracked.forget_entries();
                 self.verifier.count(&observation.changes);
                 if errand.why == Why::TurnEnd {
                     self.begin_verifying();
@@ -418,7 +419,7 @@ impl RootStore {
         let overflow = activity.as_ref().is_some_and(|activity| activity.overflow);
         let quick = activity.filter(|activity| self.looked && !self.must_walk && !activity.overflow);
         if quick.is_none() {
-            if self.tracked.refresh(self.user.as_ref()) {
+            if self.tracked.refresh(self.user.as_ref(), self.part()) {
                 self.table.forget_listings();
             }
             self.outside_rules = outside_rules(self.user.as_ref(), &self.root, &self.settings);
@@ -464,6 +465,11 @@ impl RootStore {
     /// have served a prompt.
     fn base_until(&self, began: WallNs) -> Option<WallNs> {
         self.last.is_none().then(|| self.began.map_or(began, |first| first.min(began)))
+    }
+
+    /// Names what is needed of the user's index: its ids are taken over at the first look only.
+    pub(crate) fn part(&self) -> Part {
+        if self.looked { Part::Paths } else { Part::Everything }
     }
 
     /// Marks what changed while a process took its first look.

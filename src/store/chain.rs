@@ -101,6 +101,15 @@ impl Chain {
         inner.foreign.is_empty() && inner.skips.is_empty() && inner.is_at_end(&self.shared)
     }
 
+    /// Says the same, and that no other proxy is there that may have died.
+    pub(crate) fn is_ours_alone(&self) -> bool {
+        let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.joined.keys().all(|proxy| inner.presence.is_ours(proxy))
+            && inner.foreign.is_empty()
+            && inner.skips.is_empty()
+            && inner.is_at_end(&self.shared)
+    }
+
     /// Reads what other processes appended since the last look, and hands it over once.
     pub fn take_foreign(&self) -> Result<(Vec<Record>, Vec<Skip>), StoreError> {
         self.locked(|shared, inner| {

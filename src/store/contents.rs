@@ -1,6 +1,6 @@
 //! The contents of a root's store, readable from any thread while the root is observed.
 
-use crate::base::{BlobId, RepoPath, TreeId};
+use crate::base::{BlobId, CommitId, RepoPath, TreeId};
 use crate::ledger::{Blobs, FileState, Mode};
 use crate::store::objects::{Objects, TreeEntry};
 use crate::store::read::kept_state;
@@ -24,7 +24,7 @@ pub struct StoreBlobs {
 struct Opened {
     objects: Option<Objects>,
     trees: BTreeMap<TreeId, Arc<[TreeEntry]>>,
-    commits: BTreeMap<String, Option<TreeId>>,
+    commits: BTreeMap<CommitId, Option<TreeId>>,
 }
 
 impl StoreBlobs {
@@ -64,7 +64,7 @@ impl Blobs for StoreBlobs {
         self.with(|opened| opened.find(tree, path)).is_some()
     }
 
-    fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
+    fn committed(&self, head: &CommitId, path: &RepoPath) -> Option<BlobId> {
         self.with(|opened| {
             let tree = opened.tree_of(head)?;
             opened.find(tree, path).map(|entry| BlobId(entry.id))
@@ -109,16 +109,16 @@ impl Opened {
     }
 
     /// Returns the tree of a commit of the user's repository.
-    fn tree_of(&mut self, commit: &str) -> Option<TreeId> {
+    fn tree_of(&mut self, commit: &CommitId) -> Option<TreeId> {
         if let Some(known) = self.commits.get(commit) {
             return *known;
         }
-        let id = TreeId::parse(commit)?;
+        let id = TreeId::parse(commit.as_str())?;
         let text = self.read(&id.0);
         let named =
             text.as_deref().and_then(|text| text.strip_prefix(b"tree ")).and_then(|rest| rest.get(..40));
         let tree = named.and_then(|hex| std::str::from_utf8(hex).ok()).and_then(TreeId::parse);
-        self.commits.insert(commit.to_owned(), tree);
+        self.commits.insert(commit.clone(), tree);
         tree
     }
 }
@@ -165,6 +165,6 @@ mod tests {
         assert_eq!(blobs.committed(&moved.head.unwrap(), &path("src/f")), now);
         assert_ne!(blobs.committed(&head, &path("src/f")), now);
         assert_eq!(blobs.committed(&head, &path("none")), None);
-        assert_eq!(blobs.committed("no commit", &path("src/f")), None);
+        assert_eq!(blobs.committed(&CommitId::new("no commit"), &path("src/f")), None);
     }
 }

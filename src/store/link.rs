@@ -1,6 +1,6 @@
 //! The links of a chain: what a look appends, what it takes in of other processes, and the look that need append nothing.
 
-use crate::base::{ObservationNo, ProxyId, RepoPath, TreeId, WallNs};
+use crate::base::{CommitId, ObservationNo, ProxyId, RepoPath, TreeId, WallNs};
 use crate::ledger::{Change, Event, Observation, Record, Stamps, Why};
 use crate::store::capture::{Brought, Errand, in_tree};
 use crate::store::objects::UserRepository;
@@ -16,7 +16,7 @@ pub(crate) struct Last {
     pub(crate) no: ObservationNo,
     began: WallNs,
     pub(crate) tree: TreeId,
-    head: Option<String>,
+    head: Option<CommitId>,
 }
 
 /// What the looks since the last link know.
@@ -29,9 +29,11 @@ pub(crate) struct Since {
     /// Something was written to the store and is not synced.
     pub(crate) unsynced: bool,
     /// The commit that `HEAD` names, while nothing tells that it moved.
-    head: Option<Option<String>>,
+    head: Option<Option<CommitId>>,
     /// When a watch told last that it moves.
     head_moved: Option<Instant>,
+    /// What moved beside the worktree and was not taken in yet.
+    beside: Beside,
 }
 
 /// How long after a sign that `HEAD` moves it is read at each look: git writes its reflog first and the reference then.
@@ -61,10 +63,12 @@ impl RootStore {
         {
             return None;
         }
-        let Beside { chain, objects, head } = self.watcher.as_ref().filter(|_| self.is_told())?.quiet()?;
-        if objects || head || (chain && !self.chain.is_as_left()) {
+        let moved = self.watcher.as_ref()?.quiet(self.places())?;
+        self.since.beside.add(moved);
+        if !self.is_as_left() {
             return None;
         }
+        self.since.beside = Beside::default();
         self.echo(why, by, began).map(|again| Observed {
             foreign: Vec::new(),
             outcome: Ok(again),
@@ -80,10 +84,21 @@ impl RootStore {
         Some(Observation::new(no, began, began, by.clone(), why, tree, head, Vec::new()))
     }
 
+    /// Says whether what moved beside the worktree is our own doing.
+    fn is_as_left(&self) -> bool {
+        let Beside { chain, objects, grown, head } = self.since.beside;
+        !objects && !head && !(grown && !self.objects.is_as_left()) && !(chain && !self.chain.is_as_left())
+    }
+
+    /// Names the places whose watches tell of the chain, the store and `HEAD`.
+    fn places(&self) -> &'static [Place] {
+        if self.user.is_some() { &[Place::Root, Place::Git, Place::Logs] } else { &[Place::Root] }
+    }
+
     /// Says whether the chain, the store and `HEAD` are watched.
     fn is_told(&self) -> bool {
-        let told = |place| self.watcher.as_ref().is_some_and(|watcher| watcher.watches(place));
-        told(Place::Root) && (self.user.is_none() || (told(Place::Git) && told(Place::Logs)))
+        let watches = |watcher: &Watcher| self.places().iter().all(|place| watcher.watches(*place));
+        self.watcher.as_ref().is_some_and(watches)
     }
 
     /// Starts to watch the chain, the store and `HEAD`, as far as that is not so yet.
@@ -94,7 +109,7 @@ impl RootStore {
             watch_place(watcher, user.git_dir(), Place::Git);
             let logs = user.git_dir().join("logs");
             // Without this file the moves of `HEAD` are not logged here, and not told.
-            if logs.join("HEAD").exists() {
+            if !watcher.watches(Place::Logs) && logs.join("HEAD").exists() {
                 watch_place(watcher, &logs, Place::Logs);
             }
         }
@@ -114,10 +129,12 @@ impl RootStore {
     pub(crate) fn catch_up(&mut self, brought: &mut Brought) -> Result<(), StoreError> {
         let told = self.looked && self.is_told();
         self.watch_beside();
-        let moved = match &self.watcher {
+        let fresh = match &self.watcher {
             Some(watcher) if told => watcher.take_beside(),
-            Some(_) | None => Beside { chain: true, objects: true, head: true },
+            Some(_) | None => Beside::ALL,
         };
+        self.since.beside.add(fresh);
+        let moved = self.since.beside;
         if !told {
             self.since.head = None;
         } else if moved.head {
@@ -127,12 +144,13 @@ impl RootStore {
             self.since.head = None;
             self.since.head_moved = Some(moved).filter(|moved| moved.elapsed() < HEAD_SETTLES);
         }
-        if moved.chain {
+        if moved.chain && !self.chain.is_ours_alone() {
             self.take_foreign(brought)?;
         }
-        if moved.objects {
+        if moved.objects || (moved.grown && !self.objects.is_as_left()) {
             self.objects.catch_up()?;
         }
+        self.since.beside = Beside::default();
         Ok(())
     }
 
@@ -170,7 +188,7 @@ impl RootStore {
         }
     }
 
-    fn head(&mut self) -> Option<String> {
+    fn head(&mut self) -> Option<CommitId> {
         if self.since.head.is_none() {
             self.since.head = Some(self.user.as_ref().and_then(UserRepository::head));
         }

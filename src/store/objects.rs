@@ -2,10 +2,11 @@
 
 mod pack;
 
-use crate::base::{BlobId, SessionKey, TreeId};
+use crate::base::{BlobId, CommitId, SessionKey, TreeId};
 use crate::store::StoreError;
 use crate::store::segment::{Kind, Segment};
 use crate::store::state::{make_private_dir, open_private};
+use crate::store::tracked::IndexEntry;
 use git2::{ConfigLevel, ObjectType, Odb, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
 use pack::{Packer, Packing};
 use std::cell::Cell;
@@ -32,6 +33,8 @@ fn prepare_libgit2() {
         // SAFETY: as above.
         let set = unsafe { git2::opts::set_verify_owner_validation(false) };
         drop(set);
+        // What is read of the stores is kept where it is needed.
+        git2::opts::enable_caching(false);
     });
 }
 
@@ -96,20 +99,6 @@ impl std::fmt::Debug for UserRepository {
     }
 }
 
-/// One entry of the user's index.
-#[derive(Clone, Debug)]
-pub(crate) struct IndexEntry {
-    pub(crate) path: Vec<u8>,
-    pub(crate) id: [u8; 20],
-    pub(crate) mode: u32,
-    pub(crate) size: u32,
-    pub(crate) mtime: (i32, u32),
-    pub(crate) ctime: (i32, u32),
-    pub(crate) ino: u32,
-    /// Unmerged, or only intended to be added: tracked, but its id says nothing.
-    pub(crate) unsure: bool,
-}
-
 impl UserRepository {
     /// Opens the repository whose work tree's top level is `top`.
     pub(crate) fn open(top: &Path) -> Result<Self, StoreError> {
@@ -132,22 +121,17 @@ impl UserRepository {
         self.repository.path().join("index")
     }
 
-    /// Returns the commit that `HEAD` names, in hex.
-    pub(crate) fn head(&self) -> Option<String> {
-        self.repository.refname_to_id("HEAD").ok().map(|id| id.to_string())
+    /// Returns the commit that `HEAD` names.
+    pub(crate) fn head(&self) -> Option<CommitId> {
+        self.repository.refname_to_id("HEAD").ok().map(|id| CommitId::new(id.to_string()))
     }
 
-    /// Reads the index, sorted by path. A missing or unreadable index tracks nothing.
-    pub(crate) fn index(&self) -> Vec<IndexEntry> {
-        let Ok(index) = git2::Index::open(&self.index_path()) else { return Vec::new() };
-        let mut entries: Vec<_> = index.iter().map(index_entry).collect();
-        entries.sort_by(|a, b| a.path.cmp(&b.path));
-        entries.dedup_by(|b, a| {
-            let same = a.path == b.path;
-            a.unsure |= same;
-            same
-        });
-        entries
+    /// Reads the index, and hands each entry to `take`. A missing or unreadable index tracks nothing.
+    pub(crate) fn read_index(&self, mut take: impl FnMut(&[u8], IndexEntry)) {
+        let Ok(index) = git2::Index::open(&self.index_path()) else { return };
+        for entry in index.iter() {
+            take(&entry.path, index_entry(&entry));
+        }
     }
 
     /// Returns a value of the repository's own configuration.
@@ -171,7 +155,7 @@ impl UserRepository {
     }
 }
 
-fn index_entry(entry: git2::IndexEntry) -> IndexEntry {
+fn index_entry(entry: &git2::IndexEntry) -> IndexEntry {
     const STAGE: u16 = 0x3000;
     const INTENT_TO_ADD: u16 = 1 << 13;
     IndexEntry {
@@ -182,7 +166,6 @@ fn index_entry(entry: git2::IndexEntry) -> IndexEntry {
         ctime: (entry.ctime.seconds(), entry.ctime.nanoseconds()),
         ino: entry.ino,
         unsure: entry.flags & STAGE != 0 || entry.flags_extended & INTENT_TO_ADD != 0,
-        path: entry.path,
     }
 }
 
@@ -342,6 +325,11 @@ impl Objects {
     /// Makes what was written durable.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
         self.segment.sync()
+    }
+
+    /// Says whether nobody else wrote to the current segment since this process last read or wrote, by its length.
+    pub(crate) fn is_as_left(&self) -> bool {
+        self.segment.is_as_left()
     }
 
     /// Looks again at what other processes wrote, and packed.

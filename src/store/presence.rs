@@ -41,9 +41,14 @@ impl Presence {
         Ok(())
     }
 
+    /// Says whether this process holds a proxy's lock.
+    pub(crate) fn is_ours(&self, proxy: &ProxyId) -> bool {
+        self.own.contains_key(proxy)
+    }
+
     /// Says whether a proxy that joined as process `pid` at `since` lives.
     pub(crate) fn is_alive(&self, proxy: &ProxyId, pid: u32, since: WallNs) -> bool {
-        self.own.contains_key(proxy) || is_alive(&self.root_dir, proxy, pid, since)
+        self.is_ours(proxy) || is_alive(&self.root_dir, proxy, pid, since)
     }
 }
 

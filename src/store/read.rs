@@ -9,10 +9,11 @@ use crate::store::tracked::disk_mode;
 use crate::store::walk::Job;
 use rustix::fs::{AtFlags, Mode as FsMode, OFlags, ResolveFlags, fstat, openat2, readlinkat, statat};
 use std::ffi::OsStr;
-use std::io::{Read as _, Seek as _};
+use std::io::Read as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// How files are read.
 #[derive(Clone, Copy, Debug)]
@@ -56,25 +57,44 @@ impl<'a> Reading<'a> {
 
     /// Reads the files of some jobs, on as many threads as the machine has when there are many. Results keep the order.
     pub(crate) fn read_all(&self, top: BorrowedFd<'_>, jobs: &[Job]) -> Vec<Read> {
-        const ONE_THREAD_UP_TO: usize = 32;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8);
-        if jobs.len() <= ONE_THREAD_UP_TO || threads == 1 {
-            return jobs.iter().map(|job| self.read(top, job)).collect();
+        if is_little(jobs) || threads() == 1 {
+            return self.read_in_turn(top, jobs);
         }
+        let threads = threads();
         let share = jobs.len().div_ceil(threads);
         std::thread::scope(|scope| {
-            let parts: Vec<_> = jobs
-                .chunks(share)
-                .map(|part| {
-                    scope.spawn(move || part.iter().map(|job| self.read(top, job)).collect::<Vec<_>>())
-                })
-                .collect();
+            let parts: Vec<_> =
+                jobs.chunks(share).map(|part| scope.spawn(move || self.read_in_turn(top, part))).collect();
             let lost = |part: &[Job]| {
                 part.iter().map(|_| Read::Unreadable("the reader failed".to_owned())).collect()
             };
             let done = parts.into_iter().zip(jobs.chunks(share));
             done.flat_map(|(part, jobs)| part.join().unwrap_or_else(|_| lost(jobs))).collect()
         })
+    }
+
+    /// Reads the files of some jobs one after the other. The directory of the last one is kept open for the next.
+    fn read_in_turn<'j>(&self, top: BorrowedFd<'_>, jobs: &'j [Job]) -> Vec<Read> {
+        let mut open: Option<(&[u8], OwnedFd)> = None;
+        let read = |job: &'j Job| {
+            let parent = parent_of(&job.path);
+            if open.as_ref().is_none_or(|(known, _)| *known != parent) {
+                open = open_parent(top, &job.path).ok().map(|fd| (parent, fd));
+            }
+            let first = open.as_ref().and_then(|(_, dir)| self.read_as_found(dir.as_fd(), job));
+            first.map_or_else(|| self.read(top, job), Read::File)
+        };
+        jobs.iter().map(read).collect()
+    }
+
+    /// Reads a regular file that stands as it was found; `None` when anything about it is otherwise.
+    fn read_as_found(&self, dir: BorrowedFd<'_>, job: &Job) -> Option<Taken> {
+        if !matches!(disk_mode(job.key.mode), Some(Mode::Regular | Mode::Executable)) {
+            return None;
+        }
+        let mut file = open_file(dir, job.path.name()).ok()?;
+        let taken = self.read_open(&mut file, job.path.name()).ok()??;
+        (!taken.unstable && taken.key == job.key).then_some(taken)
     }
 
     /// Reads one file: its stat must be the same before and after, else it is read again.
@@ -119,9 +139,7 @@ impl<'a> Reading<'a> {
                 Ok(Some((taken, before == after)))
             }
             Some(Mode::Regular | Mode::Executable) => {
-                let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-                let fd = rustix::fs::openat(dir, entry, flags, FsMode::empty())?;
-                let mut file = std::fs::File::from(fd);
+                let mut file = open_file(dir, name)?;
                 let Some(taken) = self.read_open(&mut file, called)? else { return Ok(None) };
                 let still = !taken.unstable && before == taken.key;
                 Ok(Some((Taken { unstable: false, ..taken }, still)))
@@ -130,7 +148,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Reads an open file from its start; `unstable` when it changed meanwhile. `None` when it is no regular file.
+    /// Reads an open file, which stands at its start, to its end; `unstable` when it changed meanwhile. `None` when it is no regular file.
     pub(crate) fn read_open(
         &self,
         file: &mut std::fs::File,
@@ -141,7 +159,6 @@ impl<'a> Reading<'a> {
         let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat.st_mode) else {
             return Ok(None);
         };
-        file.rewind()?;
         let (state, in_tree, bytes) = self.content(file, called, before.size, mode)?;
         let after = Key::of(&fstat(&*file)?);
         Ok(Some(Taken { state, in_tree, bytes, key: after, unstable: before != after }))
@@ -165,12 +182,50 @@ impl<'a> Reading<'a> {
             let text = placeholder(Content::TooBig, size, &blob.to_string());
             return Ok((FileState { mode, blob, size, content: Content::TooBig }, blob_id(&text), text));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
-        file.read_to_end(&mut bytes)?;
+        let bytes = read_whole(file, usize::try_from(size).unwrap_or(0))?;
         let blob = blob_id(&bytes);
         let state = FileState { mode, blob, size: bytes.len() as u64, content: Content::Kept };
         Ok((state, blob, bytes))
     }
+}
+
+/// Says whether other threads would cost more than they help.
+fn is_little(jobs: &[Job]) -> bool {
+    const FILES: usize = 400;
+    const BYTES: u64 = 4 * 1024 * 1024;
+    jobs.len() <= FILES && jobs.iter().map(|job| job.key.size).fold(0, u64::saturating_add) <= BYTES
+}
+
+/// Returns how many threads read. The system is asked once: it reads a handful of files to tell.
+fn threads() -> usize {
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from).min(8))
+}
+
+fn open_file(dir: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<std::fs::File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat(dir, OsStr::from_bytes(name), flags, FsMode::empty())?.into())
+}
+
+/// Reads a file of `size` bytes with one system call while it keeps that size: who calls looks at its stat afterwards.
+fn read_whole(file: &mut std::fs::File, size: usize) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(size + 1);
+    while bytes.len() < size {
+        match rustix::io::read(&*file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(0) => return Ok(bytes),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if bytes.len() != size || size == 0 {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn parent_of(path: &RepoPath) -> &[u8] {
+    let bytes = path.as_bytes();
+    &bytes[..bytes.len() - path.name().len()]
 }
 
 /// Opens the directory that holds `path`, beneath `top`, following no link.

@@ -70,6 +70,12 @@ impl Segment {
         self.scan().map_err(|error| StoreError::io("read", &self.path, error))
     }
 
+    /// Says whether the file is as long as what is known of it.
+    pub(crate) fn is_as_left(&self) -> bool {
+        let long = |file: &File| file.metadata().is_ok_and(|meta| meta.len() == self.scanned);
+        self.file.as_ref().is_some_and(long)
+    }
+
     fn scan(&mut self) -> std::io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let end = file.metadata()?.len();

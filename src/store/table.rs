@@ -142,6 +142,11 @@ impl Dir {
         self.watch.is_some()
     }
 
+    /// Makes room for so many entries and no more.
+    pub(crate) fn make_room_for(&mut self, entries: usize) {
+        self.entries.reserve_exact(entries.saturating_sub(self.entries.len()));
+    }
+
     pub(crate) fn position(&self, name: &[u8]) -> Result<usize, usize> {
         self.entries.binary_search_by(|entry| (*entry.name).cmp(name))
     }

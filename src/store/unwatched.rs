@@ -52,7 +52,7 @@ impl Watcher {
         match self.0 {}
     }
 
-    pub(crate) fn quiet(&self) -> Option<Beside> {
+    pub(crate) fn quiet(&self, _: &[Place]) -> Option<Beside> {
         match self.0 {}
     }
 

@@ -67,7 +67,7 @@ impl RootStore {
     /// differs is looked at by the next look.
     pub fn verify_some(&mut self) -> bool {
         let Some(mut at) = self.verifier.at.take() else { return false };
-        if at == 0 && self.tracked.refresh(self.user.as_ref()) {
+        if at == 0 && self.tracked.refresh(self.user.as_ref(), self.part()) {
             self.table.forget_listings();
         }
         // A top that cannot be opened is the next look's to report.

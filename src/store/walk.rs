@@ -351,6 +351,7 @@ impl Walk<'_> {
         } else {
             let listed = list(fd)?;
             self.drop_missing(&here, &listed, &look);
+            self.table.dir_mut(here.id).make_room_for(listed.len());
             listed
         };
         for name in &names {

@@ -3,7 +3,7 @@
 //!
 //! One mutex is held from reading the queue to noting what was read, by whoever drains (rulings.md 3).
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
@@ -60,10 +60,22 @@ struct Shared {
 #[derive(Default)]
 struct Noted {
     activity: Activity,
-    /// Told when something happens after a drain.
+    /// Told when something happens after everything was taken.
     listener: Option<Listener>,
-    /// Watches beside the worktree.
-    places: BTreeMap<WatchId, Place>,
+    /// It has been told since.
+    told: bool,
+    /// Watches beside the worktree: a few.
+    places: Vec<(WatchId, Place)>,
+    buffer: Buffer,
+}
+
+/// Where events are read to. It is no array on the stack, whose pages each look would touch.
+struct Buffer(Box<[MaybeUninit<u8>]>);
+
+impl Default for Buffer {
+    fn default() -> Self {
+        Self(Box::new_uninit_slice(32 * 1024))
+    }
 }
 
 impl Watcher {
@@ -98,7 +110,7 @@ impl Watcher {
         // Held over both, so that the first event finds the place.
         let mut noted = self.shared.noted();
         let added = self.add(&open, NAMES);
-        added.map(|id| noted.places.insert(id, place)).is_ok()
+        added.map(|id| noted.places.push((id, place))).is_ok()
     }
 
     fn add(&self, dir: impl AsFd, flags: WatchFlags) -> std::result::Result<WatchId, Unwatched> {
@@ -120,12 +132,13 @@ impl Watcher {
     pub(crate) fn take(&self) -> Activity {
         let mut noted = self.shared.noted();
         self.shared.drain(&mut noted);
+        noted.told = false;
         std::mem::take(&mut noted.activity)
     }
 
     /// Says whether what moves at a place beside the worktree is told.
     pub(crate) fn watches(&self, place: Place) -> bool {
-        self.shared.noted().places.values().any(|known| *known == place)
+        self.shared.noted().watches(place)
     }
 
     /// Takes what moved beside the worktree before this call.
@@ -139,15 +152,19 @@ impl Watcher {
     pub(crate) fn tells(&self, dir: WatchId, name: &[u8]) -> bool {
         let mut noted = self.shared.noted();
         self.shared.drain(&mut noted);
+        noted.tell_listener();
         noted.activity.overflow || noted.activity.touched.get(&dir).is_some_and(|names| names.contains(name))
     }
 
-    /// Says what moved beside the worktree, when nothing happened in it before this call. It is one read of the queue.
-    pub(crate) fn quiet(&self) -> Option<Beside> {
+    /// Takes what moved beside the worktree, when nothing happened in it before this call and what moves at `places` is
+    /// told. It is one read of the queue.
+    pub(crate) fn quiet(&self, places: &[Place]) -> Option<Beside> {
         let mut noted = self.shared.noted();
         self.shared.drain(&mut noted);
-        let activity = &noted.activity;
-        (activity.is_empty() && activity.dropped.is_empty()).then_some(activity.beside)
+        let quiet = noted.activity.is_empty()
+            && noted.activity.dropped.is_empty()
+            && places.iter().all(|place| noted.watches(*place));
+        quiet.then(|| std::mem::take(&mut noted.activity.beside))
     }
 
     /// Tells `listener` when something happens after everything was taken.
@@ -165,6 +182,23 @@ impl Drop for Watcher {
     }
 }
 
+impl Noted {
+    fn watches(&self, place: Place) -> bool {
+        self.places.iter().any(|(_, known)| *known == place)
+    }
+
+    /// Calls the listener once, when something happened.
+    fn tell_listener(&mut self) {
+        if !self.told
+            && !self.activity.is_empty()
+            && let Some(listener) = &self.listener
+        {
+            listener.call();
+            self.told = true;
+        }
+    }
+}
+
 impl Activity {
     /// Says whether nothing happened.
     pub(crate) fn is_empty(&self) -> bool {
@@ -177,47 +211,47 @@ impl Shared {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Drains whenever there is something, until told to stop.
+    /// Drains a little after there is something, until told to stop: not at each event of a burst, nor in the way of a look
+    /// that comes right after a write. The queue holds what is written meanwhile many times over.
     fn keep_up(&self) {
+        const LULL: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
         loop {
             let mut waited =
-                [PollFd::new(&self.queue, PollFlags::IN), PollFd::new(&self.stop, PollFlags::IN)];
-            match poll(&mut waited, None) {
+                [PollFd::new(&self.stop, PollFlags::IN), PollFd::new(&self.queue, PollFlags::IN)];
+            let woken = poll(&mut waited, None).and_then(|_| poll(&mut waited[..1], Some(&LULL)));
+            match woken {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
-            if !waited[1].revents().is_empty() {
+            if !waited[0].revents().is_empty() {
                 return;
             }
             let mut noted = self.noted();
-            let quiet = noted.activity.is_empty();
             self.drain(&mut noted);
-            if quiet
-                && !noted.activity.is_empty()
-                && let Some(listener) = &noted.listener
-            {
-                listener.call();
-            }
+            noted.tell_listener();
         }
     }
 
     /// Reads the queue until it is empty, and notes what was read. The caller holds the mutex.
     fn drain(&self, noted: &mut Noted) {
-        let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
-        let mut reader = Reader::new(&self.queue, &mut buffer);
+        let Noted { activity, places, buffer, .. } = noted;
+        let mut reader = Reader::new(&self.queue, &mut buffer.0);
         loop {
             match reader.next() {
                 Ok(event) => {
                     let id = WatchId(event.wd());
                     let ended = event.events().intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT);
-                    let place = if ended { noted.places.remove(&id) } else { noted.places.get(&id).copied() };
+                    let place = places.iter().find(|(known, _)| *known == id).map(|(_, place)| *place);
+                    if ended {
+                        places.retain(|(known, _)| *known != id);
+                    }
                     let name = event.file_name().map(std::ffi::CStr::to_bytes);
-                    noted.activity.note((id, place), event.events(), name);
+                    activity.note((id, place), event.events(), name);
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return,
                 Err(_) => {
-                    noted.activity.overflow = true;
+                    activity.overflow = true;
                     return;
                 }
             }
@@ -229,9 +263,9 @@ impl Activity {
     fn note(&mut self, (id, place): (WatchId, Option<Place>), events: ReadFlags, name: Option<&[u8]>) {
         if events.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::MOVE_SELF) {
             self.overflow = true;
-            self.beside = Beside { chain: true, objects: true, head: true };
+            self.beside = Beside::ALL;
         } else if let Some(place) = place {
-            self.beside.note(place, name);
+            self.beside.note(place, events, name);
         } else if events.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT) {
             self.dropped.insert(id);
         } else if let Some(name) = name {
@@ -244,14 +278,19 @@ impl Activity {
 }
 
 impl Beside {
-    fn note(&mut self, place: Place, name: Option<&[u8]>) {
+    fn note(&mut self, place: Place, events: ReadFlags, name: Option<&[u8]>) {
         match (place, name) {
             (Place::Root, Some(b"chain.jsonl")) => self.chain = true,
-            (Place::Root, Some(name)) => self.objects |= name.starts_with(b"objects."),
+            (Place::Root, Some(name)) if name.starts_with(b"objects.") => {
+                let written = events == ReadFlags::MODIFY;
+                self.grown |= written;
+                self.objects |= !written;
+            }
+            (Place::Root, Some(_)) => {}
             (Place::Git, Some(name)) => self.head |= matches!(name, b"HEAD" | b"logs" | b"packed-refs"),
             (Place::Logs, Some(name)) => self.head |= name == b"HEAD",
             // The directory itself is gone, or its watch.
-            (Place::Root, None) => (self.chain, self.objects) = (true, true),
+            (Place::Root, None) => (self.chain, self.objects, self.grown) = (true, true, true),
             (Place::Git | Place::Logs, None) => self.head = true,
         }
     }

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::unwrap_in_result, reason = "what a test tells of must be there")]
 
 use hunkgate::base::{
-    AgentId, BlobId, CallId, CommandId, ObservationNo, ProxyId, RepoPath, RootId, SessionId, SessionKey,
-    TreeId, TurnNo, WallNs, WindowId,
+    AgentId, BlobId, CallId, CommandId, CommitId, ObservationNo, ProxyId, RepoPath, RootId, SessionId,
+    SessionKey, TreeId, TurnNo, WallNs, WindowId,
 };
 use hunkgate::ledger::{
     Actor, Blobs, Bound, Cache, CallFacts, Change, Channel, Claim, ClaimBody, ClaimText, Closing, Command,
@@ -22,7 +22,7 @@ const START: i64 = 1_790_000_000_000;
 pub(crate) struct Memory {
     contents: BTreeMap<BlobId, Arc<[u8]>>,
     /// What commits hold, by commit and path.
-    commits: BTreeMap<(String, RepoPath), BlobId>,
+    commits: BTreeMap<(CommitId, RepoPath), BlobId>,
     /// How often a content was read.
     pub(crate) reads: std::cell::Cell<u32>,
 }
@@ -33,8 +33,8 @@ impl Blobs for Memory {
         self.contents.get(&blob).cloned()
     }
 
-    fn committed(&self, head: &str, path: &RepoPath) -> Option<BlobId> {
-        self.commits.get(&(head.to_owned(), path.clone())).copied()
+    fn committed(&self, head: &CommitId, path: &RepoPath) -> Option<BlobId> {
+        self.commits.get(&(head.clone(), path.clone())).copied()
     }
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Chronicle {
     now: i64,
     next: u64,
     sessions: BTreeMap<String, Told>,
-    head: Option<String>,
+    head: Option<CommitId>,
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +101,7 @@ impl Chronicle {
             now: START,
             next: 0,
             sessions: BTreeMap::new(),
-            head: Some("aaaa".to_owned()),
+            head: Some(CommitId::new("aaaa")),
         };
         let header = RootHeader { root, path: Some(path("repo")), kind: RootKind::Git, dev_ino: (1, 1) };
         told.on_root(Event::RootOpened(header));
@@ -316,9 +316,9 @@ impl Chronicle {
     /// HEAD names another commit from now on, which holds what stands there.
     pub(crate) fn commit(&mut self, head: &str) -> &mut Self {
         for (path, file) in &self.files {
-            self.blobs.commits.insert((head.to_owned(), path.clone()), file.state.blob);
+            self.blobs.commits.insert((CommitId::new(head), path.clone()), file.state.blob);
         }
-        self.head = Some(head.to_owned());
+        self.head = Some(CommitId::new(head));
         self
     }
 

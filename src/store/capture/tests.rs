@@ -1,5 +1,5 @@
 use super::*;
-use crate::base::ObservationNo;
+use crate::base::{CommitId, ObservationNo};
 use crate::ledger::Blobs as _;
 use crate::store::oracle::{Eye, Git, as_an_ordinary_user, look, see, told};
 use std::os::unix::ffi::OsStrExt as _;
@@ -663,7 +663,7 @@ fn a_person_who_commits_meanwhile_never_meets_a_lock_of_ours() {
     });
     assert!(!git.top().join(".git/index.lock").exists());
     assert_eq!(eye.look().tree.to_string(), git.tree());
-    assert_eq!(eye.look().head, Some(git.run(&["rev-parse", "HEAD"])));
+    assert_eq!(eye.look().head, Some(CommitId::new(git.run(&["rev-parse", "HEAD"]))));
 }
 
 #[test]
@@ -745,7 +745,7 @@ fn a_linked_worktree_is_observed_by_itself() {
     let root = crate::store::resolve_root(&git.top().join("inner"), &settings).unwrap();
     let (mut inner, _) = RootStore::open(&state, root, &settings).unwrap();
     let base = look(&mut inner, &[]);
-    assert_eq!(base.head, Some(git.run(&["rev-parse", "HEAD"])));
+    assert_eq!(base.head, Some(CommitId::new(git.run(&["rev-parse", "HEAD"]))));
     assert_eq!(base.tree.to_string(), git.run(&["rev-parse", "HEAD^{tree}"]));
     git.write("inner/f", "y\n");
     assert_eq!(told(&look(&mut inner, &[])), ["~f"]);
