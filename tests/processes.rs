@@ -46,3 +46,9 @@ mod terminal;
 #[cfg(feature = "tui")]
 #[path = "support/tty.rs"]
 mod tty;
+#[cfg(feature = "web")]
+#[path = "processes/web.rs"]
+mod web;
+#[cfg(feature = "web")]
+#[path = "processes/webdriver.rs"]
+mod webdriver;
