@@ -46,6 +46,13 @@ fn main() -> ExitCode {
             }
             Err(problem) => machine.complain(&problem),
         },
+        Todo::Mcp => match machine.config() {
+            Ok(config) => {
+                let may = config.mcp_may.clone();
+                machine.mcp(may, Arc::new(Recorded::at(machine.state(), config).through(Channel::Mcp)))
+            }
+            Err(problem) => machine.complain(&problem),
+        },
         Todo::Demo { keep } => exit(&machine, host::demo(keep)),
         Todo::DemoAgent => exit(&machine, host::demo_agent()),
         Todo::Doctor { json } => {

@@ -24,6 +24,9 @@ mod judged;
 mod kills;
 #[path = "processes/lab.rs"]
 mod lab;
+#[cfg(feature = "mcp")]
+#[path = "processes/mcp.rs"]
+mod mcp;
 #[path = "processes/project.rs"]
 mod project;
 #[path = "processes/proxy.rs"]

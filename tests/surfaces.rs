@@ -25,13 +25,19 @@ use std::process::Command;
 #[cfg(feature = "tui")]
 #[path = "surfaces/conformance.rs"]
 mod conformance;
+#[cfg(all(feature = "web", feature = "mcp"))]
+#[path = "surfaces/doors.rs"]
+mod doors;
+#[cfg(all(feature = "web", feature = "mcp"))]
+#[path = "surfaces/mcp.rs"]
+mod mcp;
 #[cfg(feature = "tui")]
 #[allow(dead_code, reason = "the play is shared with the tests of transcripts")]
 mod support;
 #[cfg(feature = "tui")]
 #[path = "surfaces/tui.rs"]
 mod tui;
-#[cfg(feature = "web")]
+#[cfg(all(feature = "web", feature = "mcp"))]
 #[path = "surfaces/web.rs"]
 mod web;
 

@@ -2,7 +2,11 @@
 //!
 //! Not a boundary against a determined process of the same user: one that another daemon starts for it escapes.
 
+use crate::base::SessionKey;
+use crate::config::McpMay;
 use crate::host::kin;
+use crate::ledger::Channel;
+use crate::review::{Ask, Asked};
 use crate::store::StateDir;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -12,10 +16,51 @@ use std::path::Path;
 
 /// Returns the proxy above a process, when there is one.
 pub(crate) fn proxy_above(state: &StateDir, pid: i32) -> Option<i32> {
+    proxies_above(state, pid).into_iter().next()
+}
+
+/// Returns the proxies above a process, nearest first.
+fn proxies_above(state: &StateDir, pid: i32) -> Vec<i32> {
     let ancestors = kin::ancestors(pid);
     let holders: BTreeSet<i32> =
         state.sessions().into_iter().filter_map(|session| i32::try_from(session.live?.pid).ok()).collect();
-    ancestors.into_iter().find(|&above| (holders.contains(&above) || is_ours(above)) && wraps(above))
+    ancestors
+        .into_iter()
+        .filter(|&above| (holders.contains(&above) || is_ours(above)) && wraps(above))
+        .collect()
+}
+
+/// Says whether a proxy above a process holds a session: its agent, or one that started it, works there.
+pub(crate) fn is_own(state: &StateDir, pid: i32, session: &SessionKey) -> bool {
+    let above = proxies_above(state, pid);
+    let holder = state.holder(session).and_then(|holder| i32::try_from(holder.pid).ok());
+    holder.is_some_and(|holder| above.contains(&holder))
+}
+
+/// Says whether a process may ask what it asks, where that decides something.
+///
+/// A process that an agent started may not; over MCP an agent may what the configuration allows, never in its own session.
+pub(crate) fn may_decide(state: &StateDir, may: &BTreeSet<McpMay>, pid: i32, asked: &Asked) -> bool {
+    if asked.actor.channel != Channel::Mcp {
+        return proxy_above(state, pid).is_none();
+    }
+    let wanted = match &asked.ask {
+        Ask::Resolve { .. } => McpMay::Comment,
+        Ask::Decide(_) => McpMay::Decide,
+        Ask::Status
+        | Ask::Hunks { .. }
+        | Ask::Show { .. }
+        | Ask::Undo { .. }
+        | Ask::Redo { .. }
+        | Ask::Comment { .. }
+        | Ask::Rebase { .. }
+        | Ask::Note
+        | Ask::Diff { .. }
+        | Ask::Blame { .. }
+        | Ask::Cards { .. }
+        | Ask::Docket(_) => return false,
+    };
+    may.contains(&wanted) && !is_own(state, pid, &asked.session)
 }
 
 /// Says whether a process runs this program, also an older build of it that was replaced on disk.

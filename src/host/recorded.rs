@@ -2,7 +2,7 @@
 
 use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::Config;
-use crate::host::ancestry::proxy_above;
+use crate::host::ancestry::{is_own, proxy_above};
 use crate::host::clock::Clock;
 use crate::host::{console, desk, peer};
 use crate::ledger::{
@@ -126,6 +126,12 @@ impl Doors for Recorded {
         let Ok(Some(state)) = self.open() else { return false };
         let ours = i32::try_from(std::process::id()).unwrap_or_default();
         proxy_above(&state, ours).is_some() || caller.is_some_and(|caller| peer::agents_hold(&state, caller))
+    }
+
+    fn is_own(&self, session: &SessionKey) -> bool {
+        let Ok(Some(state)) = self.open() else { return false };
+        let ours = i32::try_from(std::process::id()).unwrap_or_default();
+        is_own(&state, ours, session)
     }
 
     fn ask_for(&self, session: &SessionKey, who: Who, ask: Ask) -> Answer {

@@ -197,7 +197,7 @@ fn performer(
     inbox: &Inbox,
 ) -> (Box<dyn Perform>, Option<Socket>) {
     let recorded = place(launch, config, proxy, clock).and_then(|mut place| {
-        let socket = listen(&place, inbox);
+        let socket = listen(&place, config, inbox);
         place.socket = socket.as_ref().map(|socket| socket.path().to_owned());
         keep_no_longer(&place, config);
         let effects = Effects::start(place, None, inbox.clone());
@@ -246,12 +246,13 @@ fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Res
 }
 
 /// Starts to answer other processes. Without a socket commands have to wait until the proxy has ended, and it says so.
-fn listen(place: &Place, inbox: &Inbox) -> Option<Socket> {
+fn listen(place: &Place, config: &Config, inbox: &Inbox) -> Option<Socket> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let runtime = runtime.unwrap_or_else(std::env::temp_dir);
     let path = place.state.socket_path(&place.proxy, &runtime).map_err(|error| error.to_string());
     let socket = path.and_then(|path| {
-        socket::listen(&path, place.state.clone(), inbox.clone()).map_err(|error| error.to_string())
+        socket::listen(&path, (place.state.clone(), config.mcp_may.clone()), inbox.clone())
+            .map_err(|error| error.to_string())
     });
     socket.inspect_err(|reason| tracing::warn!("commands cannot reach this proxy: {reason}")).ok()
 }

@@ -1,8 +1,9 @@
 //! Asks of other processes: one JSON-RPC object a line over a local socket.
 
 use crate::base::SessionKey;
+use crate::config::McpMay;
 use crate::engine::Notice;
-use crate::host::ancestry::proxy_above;
+use crate::host::ancestry::may_decide;
 use crate::host::event::{Event, Inbox};
 use crate::host::rpc::{self, Call};
 use crate::review::{Answer, Asked, Problem, ProblemKind};
@@ -10,10 +11,12 @@ use crate::store::StateDir;
 use crate::surface::Asking;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -40,7 +43,12 @@ impl Drop for Socket {
 }
 
 /// Starts to answer at `path`.
-pub(crate) fn listen(path: &Path, state: StateDir, inbox: Inbox) -> io::Result<Socket> {
+pub(crate) fn listen(
+    path: &Path,
+    (state, may): (StateDir, BTreeSet<McpMay>),
+    inbox: Inbox,
+) -> io::Result<Socket> {
+    let may = Arc::new(may);
     remove_dead(path.parent());
     let listener = UnixListener::bind(path)?;
     let socket = Socket(path.to_owned());
@@ -48,7 +56,7 @@ pub(crate) fn listen(path: &Path, state: StateDir, inbox: Inbox) -> io::Result<S
     std::thread::Builder::new().name("socket".into()).spawn(move || {
         for stream in listener.incoming() {
             let Ok(stream) = stream else { continue };
-            let server = Server { state: state.clone(), inbox: inbox.clone() };
+            let server = Server { state: state.clone(), may: Arc::clone(&may), inbox: inbox.clone() };
             // A thread that cannot be started costs this connection, which is closed.
             let _ = std::thread::Builder::new().name("asker".into()).spawn(move || server.serve(&stream));
         }
@@ -104,35 +112,43 @@ struct Refused {
 /// One connection.
 struct Server {
     state: StateDir,
+    /// What an agent may that reviews over MCP.
+    may: Arc<BTreeSet<McpMay>>,
     inbox: Inbox,
 }
 
+/// Who is at the other end: a process of ours, where the system tells which.
+#[derive(Clone, Copy)]
+struct Peer(Option<i32>);
+
 impl Server {
     fn serve(&self, stream: &UnixStream) {
-        let Some(may_decide) = self.admits(stream) else { return };
+        let Some(peer) = self.admits(stream) else { return };
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
         while let Ok(1..) = reader.by_ref().take(LONGEST).read_until(b'\n', &mut line) {
             if line.last() != Some(&b'\n') {
                 return;
             }
-            if self.answer(&line, may_decide, stream).is_err() {
+            if self.answer(&line, peer, stream).is_err() {
                 return;
             }
             line.clear();
         }
     }
 
-    /// Looks at who is there: `None` for another user, else whether it may decide.
-    fn admits(&self, stream: &UnixStream) -> Option<bool> {
-        let peer = peer_of(stream)?;
-        if peer.0 != rustix::process::getuid().as_raw() {
-            return None;
-        }
-        Some(peer.1.is_none_or(|pid| proxy_above(&self.state, pid).is_none()))
+    /// Looks at who is there: `None` for another user.
+    fn admits(&self, stream: &UnixStream) -> Option<Peer> {
+        let (user, pid) = peer_of(stream)?;
+        (user == rustix::process::getuid().as_raw()).then_some(Peer(pid))
     }
 
-    fn answer(&self, line: &[u8], may_decide: bool, mut stream: &UnixStream) -> io::Result<()> {
+    /// Says whether a peer may decide what it asks.
+    fn may_decide(&self, Peer(pid): Peer, asked: &Asked) -> bool {
+        pid.is_none_or(|pid| may_decide(&self.state, &self.may, pid, asked))
+    }
+
+    fn answer(&self, line: &[u8], peer: Peer, mut stream: &UnixStream) -> io::Result<()> {
         let (id, call) = rpc::read(line);
         let mut response = match call {
             Ok(Call::Watch) => {
@@ -140,10 +156,10 @@ impl Server {
                 return self.watch(stream);
             }
             Ok(Call::Ask(mut asked)) => {
-                asked.may_decide = may_decide;
+                asked.may_decide = self.may_decide(peer, &asked);
                 rpc::result(&id, &self.put(*asked))?
             }
-            Ok(Call::Review(asking)) => match self.review(&asking, may_decide) {
+            Ok(Call::Review(asking)) => match self.review(&asking, peer) {
                 Ok(result) => rpc::result(&id, &result)?,
                 Err(problem) => rpc::error(&id, &problem),
             },
@@ -154,10 +170,11 @@ impl Server {
         stream.write_all(response.as_bytes())
     }
 
-    fn review(&self, asking: &Asking, may_decide: bool) -> Result<Value, Problem> {
+    fn review(&self, asking: &Asking, peer: Peer) -> Result<Value, Problem> {
         let session = self.session(&asking.session_id)?;
-        let answer = self.put(asking.asked(session, may_decide)?);
-        asking.result(answer)
+        let mut asked = asking.asked(session, false)?;
+        asked.may_decide = self.may_decide(peer, &asked);
+        asking.result(self.put(asked))
     }
 
     /// Finds the session of a raw id, of those that this process holds.

@@ -49,6 +49,8 @@ pub enum Todo {
         /// Print one line of JSON.
         json: bool,
     },
+    /// The MCP server for agents that review.
+    Mcp,
     /// What works here.
     Doctor {
         /// As JSON.
@@ -217,6 +219,11 @@ enum Command {
         after_help = "The address holds a token that is good once and becomes a cookie. Programs send the bearer token of --json.\nA process that an agent started may not open a console, and decides nothing through one."
     )]
     Web(WebArgs),
+    /// An MCP server over stdio, for agents that review
+    #[command(
+        after_help = "An agent may look and comment; [mcp] may = [\"comment\", \"decide\"] lets it accept and reject, never in its own session.\ndocs/mcp.md has the lines to set it up."
+    )]
+    Mcp,
     /// Keep changes; writes no file
     #[command(after_help = DECIDING)]
     Accept(AcceptArgs),
@@ -692,6 +699,7 @@ impl Command {
             Self::Web(args) => {
                 Todo::Web { session: args.reading.session, port: args.port, json: args.reading.json }
             }
+            Self::Mcp => Todo::Mcp,
             Self::Show(args) => args.reading.plain(Ask::Show { id: args.id }),
             Self::Accept(args) => args.deciding.todo(DecideVerb::Accept, Insistence::default()),
             Self::Reject(args) => {

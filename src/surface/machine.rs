@@ -4,6 +4,8 @@ use super::cli::{Request, Wrap};
 use super::costs::CostsShape;
 use super::doctor::{Health, Patient, examine, report};
 use super::manual::{completions, manual};
+#[cfg(feature = "mcp")]
+use super::mcp;
 use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Doors, Launch, Port};
@@ -18,11 +20,11 @@ use super::tui;
 use super::waiting::Waiting;
 #[cfg(feature = "web")]
 use super::web;
-use crate::config::{Approvals, Config, Written};
+use crate::config::{Approvals, Config, McpMay, Written};
 use crate::policy::Policy;
 use crate::review::{Problem, ProblemKind};
 use jiff::tz::TimeZone;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -141,6 +143,26 @@ impl Machine {
     pub fn web(&self, _: (Option<&str>, bool), _port: u16, _doors: Arc<dyn Doors>) -> ExitCode {
         let problem = Problem::new(ProblemKind::Config, "this build has no web console");
         self.complain(&problem.hint("build it with the feature `web`; `hunkgate hunks` lists the queue"))
+    }
+
+    /// Serves an agent that reviews, over stdio, until it goes away.
+    #[cfg(feature = "mcp")]
+    pub fn mcp(&self, may: BTreeSet<McpMay>, doors: Arc<dyn Doors>) -> ExitCode {
+        let mut server = mcp::Server::new(mcp::Tools::new(doors, may));
+        match server.run(io::stdin().lock(), io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+            Err(error) => {
+                self.complain(&Problem::new(ProblemKind::Internal, format!("the server failed: {error}")))
+            }
+        }
+    }
+
+    /// Says that this build cannot.
+    #[cfg(not(feature = "mcp"))]
+    pub fn mcp(&self, _may: BTreeSet<McpMay>, _doors: Arc<dyn Doors>) -> ExitCode {
+        let problem = Problem::new(ProblemKind::Config, "this build has no MCP server");
+        self.complain(&problem.hint("build it with the feature `mcp`"))
     }
 
     /// Finds the session that was named, which must be there, or the newest of this directory, which need not.

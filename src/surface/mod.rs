@@ -24,6 +24,8 @@ mod doctor;
 mod ink;
 mod machine;
 mod manual;
+#[cfg(feature = "mcp")]
+pub mod mcp;
 mod methods;
 mod overview;
 mod places;

@@ -33,6 +33,7 @@ See what changed
 Decide
   review                          the queue in the terminal: read, accept, reject and comment with single keys
   web                             the queue in a browser, on 127.0.0.1
+  mcp                             the same for agents that review: an MCP server over stdio
   accept ID… | SELECTION          keep it; writes no file
   reject ID… | SELECTION          put it back on disk and tell the agent
   undo, redo                      take the last decision back, or forward again

@@ -38,6 +38,9 @@ pub trait Doors: Port + Send + Sync {
     /// Says whether an agent started the process that asks, or this one: it may not decide.
     fn is_agents(&self, caller: Option<&Caller>) -> bool;
 
+    /// Says whether an agent that works in the session, or beneath it, started this process.
+    fn is_own(&self, session: &SessionKey) -> bool;
+
     /// Carries an ask out for somebody who need not be the person.
     fn ask_for(&self, session: &SessionKey, who: Who, ask: Ask) -> Answer;
 

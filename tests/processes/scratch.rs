@@ -321,6 +321,13 @@ impl Live<'_> {
         self.answer(id)
     }
 
+    /// Plays a turn of another session than `s1`.
+    pub(crate) fn turn_of(&mut self, session: &str, work: &str) -> Vec<String> {
+        self.scratch.write("work", work);
+        let prompt = json!([{ "type": "text", "text": "go" }]);
+        self.call("session/prompt", json!({ "sessionId": session, "prompt": prompt }))
+    }
+
     pub(crate) fn end(mut self) {
         self.proxy.close_input();
         let (_, code) = self.proxy.finish();

@@ -28,7 +28,7 @@ fn a_session_is_reviewed_in_a_browser_while_the_agent_writes() {
     let turn = live.begin(&WORK.replace("$REPO", &scratch.repository().display().to_string()));
     let more = live.signal("more");
     let done = live.signal("done");
-    live.hear();
+    while !live.hear().contains("\"tool_call\"") {}
     let console = Console::open(&scratch, &[]);
     browser.go(&console.url);
     browser.until("document.querySelectorAll('article.card').length === 1");
@@ -273,7 +273,7 @@ fn figures_of_a_large_review() {
         "cd '{repository}'; until [ -e \"$GO.now\" ]; do sleep 0.01; done; echo x > fresh.rs; until [ -e \"$GO.done\" ]; do sleep 0.01; done"
     );
     let turn = live.begin(&work);
-    live.hear();
+    while !live.hear().contains("\"tool_call\"") {}
     browser.js("window.seen = null; new MutationObserver(() => { if (!window.seen && document.querySelector('article[aria-label^=\"fresh.rs\"]')) window.seen = Date.now(); }).observe(document.getElementById('stream'), { childList: true, subtree: true })");
     std::fs::write(live.signal("now"), "").unwrap();
     browser.until("window.seen");
@@ -309,7 +309,7 @@ fn scene() -> Scratch {
 fn rich(scratch: &Scratch) {
     let mut live = scratch.session();
     let turn = live.begin(&WORK.replace("$REPO", &scratch.repository().display().to_string()));
-    live.hear();
+    while !live.hear().contains("\"tool_call\"") {}
     std::fs::write(live.signal("more"), "").unwrap();
     until("the files say so", || scratch.at("repository/src/farewell.rs").exists());
     std::fs::write(live.signal("done"), "").unwrap();

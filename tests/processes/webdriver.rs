@@ -30,8 +30,10 @@ impl Browser {
         let mut lines = BufReader::new(driver.stdout.take().expect("piped")).lines();
         let port = loop {
             let line = lines.next().expect("a line of chromedriver").expect("readable");
-            if let Some(port) =
-                line.split("on port ").nth(1).and_then(|port| port.trim_end_matches('.').parse().ok())
+            if let Some(port) = line
+                .split("successfully on port ")
+                .nth(1)
+                .and_then(|port| port.trim_end_matches('.').parse().ok())
             {
                 break port;
             }
@@ -68,10 +70,23 @@ impl Browser {
             body.len()
         );
         stream.write_all(head.as_bytes()).expect("written");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("an answer");
-        let (_, body) = text.split_once("\r\n\r\n").expect("a body");
-        let answer: Value = serde_json::from_str(body).expect("JSON");
+        let mut reader = BufReader::new(stream);
+        // It keeps the connection open, whatever it is told.
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).expect("a head");
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().expect("a length");
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).expect("a body");
+        let answer: Value = serde_json::from_slice(&body).expect("JSON");
         assert!(
             answer["value"].get("error").is_none_or(Value::is_null),
             "{method} {path}: {}",

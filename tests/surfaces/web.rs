@@ -1,15 +1,15 @@
 //! The web console: who is let in, what is asked, what comes back.
 
-use super::{journal, rich_listing, sessions, text_hunk};
-use hunkgate::base::SessionKey;
-use hunkgate::ledger::{Channel, Log, Record, SessionRowShape, Who};
+use super::doors::{Fake, decided, listing, rich};
+use super::journal;
+use hunkgate::ledger::Who;
 use hunkgate::review::{Answer, Ask, DecideVerb, Problem, ProblemKind, Selector};
+use hunkgate::surface::Doors;
 use hunkgate::surface::web::Console;
-use hunkgate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -351,110 +351,6 @@ fn a_stream_goes_on_where_it_was_left() {
 }
 
 // ── support ──
-
-fn rich() -> hunkgate::ledger::ListingShape {
-    serde_json::from_value(rich_listing()).unwrap()
-}
-
-fn listing() -> Answer {
-    Answer::Listing(rich())
-}
-
-fn decided() -> Answer {
-    let id = text_hunk("1", "src/a.rs", "rejected")["id"].clone();
-    let item =
-        json!({ "id": id, "path": "src/a.rs", "state": "rejected", "outcome": "done", "reason": null });
-    Answer::Decided(serde_json::from_value(json!({ "verb": "reject", "items": [item] })).unwrap())
-}
-
-struct Fake {
-    answer: Answer,
-    blame: Option<Answer>,
-    log: Mutex<Vec<LogLine>>,
-    asked: Mutex<Vec<(SessionKey, Who, Ask)>>,
-    is_agents_process: AtomicBool,
-    is_agents_caller: AtomicBool,
-}
-
-impl Fake {
-    fn answering(answer: Answer) -> Self {
-        Self {
-            answer,
-            blame: None,
-            log: Mutex::default(),
-            asked: Mutex::default(),
-            is_agents_process: AtomicBool::new(false),
-            is_agents_caller: AtomicBool::new(false),
-        }
-    }
-
-    fn asked(&self) -> Vec<(SessionKey, Who, Ask)> {
-        self.asked.lock().unwrap().clone()
-    }
-
-    /// The journal grows by a decision.
-    fn grow(&self) {
-        let mut log = self.log.lock().unwrap();
-        let actor = json!({ "who": "person", "channel": Channel::Cli });
-        let event = json!({ "kind": "decided", "data": { "id": "command-9", "verb": { "verb": "accept" }, "actor": actor, "items": [] } });
-        let event = serde_json::from_value(event).unwrap();
-        let line = log.len() as u64 + 1;
-        let record = Ok(Record { at: hunkgate::base::WallNs(9), event });
-        log.push(LogLine {
-            log: Log::Session(SessionKey::new("key-new")),
-            line,
-            text: String::new(),
-            record,
-        });
-    }
-}
-
-impl Port for Fake {
-    fn sessions(&self) -> Result<Vec<SessionRowShape>, Problem> {
-        Ok(sessions())
-    }
-
-    fn ask(&self, session: &SessionKey, ask: Ask) -> Answer {
-        self.ask_for(session, Who::Person, ask)
-    }
-
-    fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
-        let mark = cursor.entry(Log::Session(session.clone())).or_default();
-        let mut lines = self.log.lock().unwrap().clone();
-        // As they lie in a file, one behind the other.
-        lines.iter_mut().zip(1..).for_each(|(line, number)| {
-            line.line = number;
-            line.log = Log::Session(session.clone());
-        });
-        let lines = lines.split_off(usize::try_from(mark.lines).unwrap().min(lines.len()));
-        let all = mark.lines + lines.len() as u64;
-        *mark = Mark { lines: all, bytes: 0, told: all };
-        Ok(lines)
-    }
-
-    fn delete(&self, _: &SessionKey) -> Result<(), Problem> {
-        Ok(())
-    }
-}
-
-impl Doors for Fake {
-    fn is_agents(&self, caller: Option<&Caller>) -> bool {
-        match caller {
-            None => self.is_agents_process.load(Ordering::Relaxed),
-            Some(_) => self.is_agents_caller.load(Ordering::Relaxed),
-        }
-    }
-
-    fn ask_for(&self, session: &SessionKey, who: Who, ask: Ask) -> Answer {
-        if let (Ask::Blame { .. }, Some(blame)) = (&ask, &self.blame) {
-            return blame.clone();
-        }
-        self.asked.lock().unwrap().push((session.clone(), who, ask));
-        self.answer.clone()
-    }
-
-    fn announce(&self, _: Option<SocketAddr>) {}
-}
 
 /// A console that runs until the tests end.
 struct Served {

@@ -223,7 +223,7 @@ Object.assign(view.act, {
     $('dialog').close();
     if (given) view.act.respond(one, 'deny', given.text);
   },
-  search(words) { state.search = words; $('search').value = words; stream(); },
+  search(words) { state.search = words; $('search').value = words; among(); stream(); },
   go: (id) => { closeDrawer(); show(id, true, true); },
   goFile(path) {
     const found = state.listing.hunks.find((hunk) => path.endsWith(hunk.path));
@@ -288,7 +288,13 @@ const orders = ['file', 'call', 'turn'];
 
 function setOrder(order) { state.order = order; $('order').value = order; stream(); show(state.cursor, false, true); }
 function setLayout() { state.split = !state.split; localStorage.setItem('split', state.split ? '1' : ''); draw(); }
-function setUnreviewed() { state.unreviewed = !state.unreviewed; draw(); }
+function setUnreviewed() { state.unreviewed = !state.unreviewed; among(); draw(); }
+
+// One stands on what is shown.
+function among() {
+  const all = model.order();
+  if (all.length && !all.some((hunk) => hunk.id === state.cursor)) state.cursor = (all.find(model.isOwed) || all[0]).id;
+}
 
 const KEYS = [
   ['j', 'next hunk', () => step(1)], ['k', 'previous hunk', () => step(-1)],
@@ -341,7 +347,7 @@ $('stream').addEventListener('click', (event) => {
 
 function closeDrawer() { document.body.classList.remove('drawer'); $('drawer').setAttribute('aria-expanded', 'false'); }
 $('drawer').onclick = () => { const open = document.body.classList.toggle('drawer'); $('drawer').setAttribute('aria-expanded', String(open)); };
-$('search').oninput = () => { state.search = $('search').value; stream(); };
+$('search').oninput = () => { state.search = $('search').value; among(); stream(); };
 $('unreviewed').onclick = setUnreviewed;
 $('layout').onclick = setLayout;
 $('order').onchange = () => setOrder($('order').value);
