@@ -167,7 +167,8 @@ fn row(state: &StateDir, session: SessionOnDisk) -> SessionRowShape {
         last_turn,
         active: session.grew,
         unreviewed: None,
-        live: session.live.is_some(),
+        // A command that holds it for a moment answers no other process.
+        live: session.live.is_some_and(|holder| holder.socket.is_some()),
         parent,
         children: records.iter().filter_map(works_for_it).collect(),
     }

@@ -165,6 +165,7 @@ fn pictures(browser: &Browser, directory: &std::path::Path) {
     browser.until("document.querySelector('.pair')");
     save("light-split");
     browser.keys("s");
+    browser.keys("G");
     browser.keys("b");
     browser.until("document.querySelector('.blame')");
     save("file");

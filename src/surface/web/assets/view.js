@@ -85,8 +85,9 @@ function controls(hunk) {
   const button = (name, act, title, kind = '') => h('button', { class: `${kind}`, title, on: { click: () => act(hunk) } }, name);
   return h('span', { class: 'controls' },
     hunk.state !== 'accepted' && button('Accept', view.act.accept, 'keep it (a)', 'good'),
-    hunk.state !== 'rejected' && button('Reject', view.act.reject, 'put it back on disk (x)', 'bad'),
-    hunk.state !== 'rejected' && button('Reject…', view.act.rejectWithReason, 'put it back, and tell the agent why (r)', 'bad'),
+    model.isOurs(hunk) && hunk.state !== 'rejected' && button('Reject', view.act.reject, 'put it back on disk (x)', 'bad'),
+    model.isOurs(hunk) && hunk.state !== 'rejected' && button('Reject…', view.act.rejectWithReason, 'put it back, and tell the agent why (r)', 'bad'),
+    !model.isOurs(hunk) && ['contested', 'in_turn'].includes(hunk.evidence.grade) && button('Reject anyway…', view.act.force, 'put back what may be somebody else’s (!)', 'bad'),
     button('Comment', view.act.comment, 'say something to the agent (c)'),
     button('Why', view.act.explain, 'calls, evidence, history (i)'));
 }
