@@ -81,6 +81,19 @@ pub(super) enum Question {
     Deferred,
 }
 
+/// A request that came before it could be recorded.
+#[derive(Clone, Debug)]
+pub(super) struct Early {
+    /// The session that asks.
+    pub session: SessionId,
+    /// The agent's id for it.
+    pub id: IdToken,
+    /// Whether it is a permission.
+    pub permission: bool,
+    /// The line.
+    pub line: Bytes,
+}
+
 /// How a request ended.
 #[derive(Clone, Debug)]
 struct Ended {
@@ -114,6 +127,8 @@ pub(super) struct Docket {
     told: BTreeMap<(SessionId, CallId), Wanted>,
     /// The commands that were announced, by call.
     announced: BTreeSet<(SessionId, CallId, Digest)>,
+    /// Requests of sessions whose roots are being opened: they are taken in when that is done.
+    pub(super) early: Vec<Early>,
     /// Who answered from outside the editor, and waits to hear what became of it.
     askers: BTreeMap<RequestKey, (ReplyTo, SessionId)>,
     /// The requests that ended last.
@@ -227,9 +242,11 @@ impl Docket {
         self.terminals.contains(&(session.clone(), terminal.to_owned()))
     }
 
-    /// Returns the names of requests.
+    /// Returns the names of requests, the oldest first.
     pub(super) fn which(&self, wanted: impl Fn(&Request) -> bool) -> Vec<RequestKey> {
-        self.requests.iter().filter(|(_, request)| wanted(request)).map(|(key, _)| key.clone()).collect()
+        let mut found: Vec<_> = self.requests.iter().filter(|(_, request)| wanted(request)).collect();
+        found.sort_by_key(|(key, request)| (request.at, key.as_str().len(), (*key).clone()));
+        found.into_iter().map(|(key, _)| key.clone()).collect()
     }
 
     /// Returns when the first of the open requests is over.

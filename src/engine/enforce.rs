@@ -12,11 +12,11 @@ use crate::acp::{Fact, Said, Wanted, WantedBy, author};
 use crate::base::{Digest, Leg, RequestKey, SessionId};
 use crate::config::{Decision, OnRecordFailure};
 use crate::engine::conversation::{About, Heard};
-use crate::engine::docket::{Parcel, Question, Request, State};
+use crate::engine::docket::{Early, Parcel, Question, Request, State};
 use crate::engine::hold::Held;
 use crate::engine::step::Wait;
-use crate::engine::{Engine, Level};
-use crate::ledger::{Approval, Channel, Decider, OptionShape, Outcome};
+use crate::engine::{Durability, Engine, Level};
+use crate::ledger::{Approval, Channel, Decider, Event, Log, OptionShape, Outcome};
 use crate::policy::{Finding, Layer, Subject, Verdict};
 use crate::session::Replay;
 use crate::wire::{self, Head, IdToken};
@@ -68,12 +68,19 @@ impl Engine {
         let Some(wanted) = wanted.filter(|wanted| !ambiguous && answers_are_apart(wanted)) else {
             return self.refuse_request(&id, None, "the request cannot be read");
         };
+        if self.is_early(&wanted.session) {
+            let permission = wanted.by == WantedBy::Permission;
+            return self.docket.early.push(Early { session: wanted.session, id, permission, line });
+        }
+        if self.end_namesake(&id) {
+            return self.refuse_request(&id, None, "another request with this id is under way");
+        }
         let Some(recorder) = self.record_keeper(&wanted.session) else {
             return self.unrecorded_request(&id, (fact, wanted), line);
         };
         let open = self.docket.which(|request| request.recorder == recorder && request.held.is_some());
         if open.len() >= MOST_OPEN {
-            return self.refuse_request(&id, None, "too many requests are open");
+            return self.too_many(&id, &recorder);
         }
         if let Fact::Permission { ref session, ref call, .. } = fact {
             if let Some(known) = self.sessions.get_mut(session) {
@@ -84,6 +91,33 @@ impl Engine {
             }
         }
         self.take_request(id, recorder, (fact, wanted), line);
+    }
+
+    /// Refuses a request, because nobody will look at so many.
+    fn too_many(&mut self, id: &IdToken, recorder: &SessionId) {
+        let text = format!("{MOST_OPEN} requests wait for an answer: another one was refused");
+        self.say(Level::Warn, text.clone());
+        if let Some(key) = self.sessions.get(recorder).map(|session| session.key.clone()) {
+            let event = Event::Noticed { topic: "refused".into(), path: None, text };
+            self.record(Log::Session(key), event, Durability::Written);
+        }
+        self.refuse_request(id, None, "too many requests are open");
+    }
+
+    /// Ends a request that has not gone on, because another one comes under its id: an answer would be taken for either's.
+    /// Says whether there was one.
+    fn end_namesake(&mut self, id: &IdToken) -> bool {
+        if self.cancel_allow(id, "ambiguous") {
+            return true;
+        }
+        if self.holds.of_request(Leg::Editor, id).is_some_and(|hold| self.cancel_parked(hold, "ambiguous")) {
+            return true;
+        }
+        let Some(key) = self.docket.of_id(id).cloned() else { return false };
+        if self.docket.get(&key).is_some_and(|request| request.held.is_some()) {
+            self.cancel_held(&key, "ambiguous");
+        }
+        true
     }
 
     /// Takes a request in, and has it judged.
@@ -394,6 +428,7 @@ impl Engine {
             return;
         }
         let household = self.household(id);
+        self.end_early(|early| household.contains(&early.session), author::cancelled_permission);
         for hold in household.iter().flat_map(|id| self.holds.of_session(Leg::Agent, id)).collect::<Vec<_>>()
         {
             let Some(parked) = self.holds.take(hold) else { continue };
@@ -437,6 +472,15 @@ impl Engine {
         true
     }
 
+    /// Cancels an allow that still waits for a look, and answers the request. Says whether there was one.
+    fn cancel_allow(&mut self, id: &IdToken, reason: &str) -> bool {
+        let Some((hold, key)) = self.holds.allowing(id) else { return false };
+        self.holds.take(hold);
+        self.request_cancelled(&key, reason);
+        self.send(Leg::Agent, cancelled(id));
+        true
+    }
+
     /// Cancels a request that has not gone on, and answers it.
     pub(super) fn cancel_held(&mut self, key: &RequestKey, reason: &str) {
         let Some(request) = self.docket.get_mut(key) else { return };
@@ -452,7 +496,7 @@ impl Engine {
         self.fail_asker(key, reason);
         self.docket.answered(&held.id);
         self.answered_permission(&session, &held.id);
-        let of_turn = !matches!(reason, "withdrawn" | "superseded");
+        let of_turn = !matches!(reason, "withdrawn" | "superseded" | "ambiguous");
         let answer = if held.wanted.by == WantedBy::Permission && of_turn {
             author::cancelled_permission(&held.id)
         } else {
@@ -498,6 +542,9 @@ impl Engine {
 
     /// The agent takes a request back that has not gone on. Says whether the notification ends here.
     pub(super) fn taken_back(&mut self, id: &IdToken, line: &Bytes) -> bool {
+        if self.end_early(|early| early.id == *id, cancelled) || self.cancel_allow(id, "withdrawn") {
+            return true;
+        }
         if let Some(hold) = self.holds.of_request(Leg::Editor, id)
             && self.cancel_parked(hold, "withdrawn")
         {
@@ -546,7 +593,10 @@ impl Engine {
     pub(super) fn unjudged(&mut self) -> Vec<(Leg, Bytes)> {
         let keys = self.docket.which(|request| request.held.is_some());
         let held = keys.iter().filter_map(|key| self.docket.close(key)?.held);
-        held.map(|held| (Leg::Agent, refusal(&held.id, "an internal error"))).collect()
+        let held: Vec<IdToken> = held.map(|held| held.id).collect();
+        let early = std::mem::take(&mut self.docket.early).into_iter().map(|early| early.id);
+        let all = held.into_iter().chain(early);
+        all.map(|id| (Leg::Agent, refusal(&id, "an internal error"))).collect()
     }
 
     /// A decision could not be written: it is not made.
@@ -596,6 +646,11 @@ fn tells_whole_files(wanted: &Wanted, finding: &Finding) -> bool {
 fn is_cancellation(line: &Bytes) -> bool {
     let Head::Response { outcome: wire::Outcome::Err(error), .. } = wire::head(line) else { return false };
     error.member("code").is_some_and(|code| code.get() == "-32800")
+}
+
+/// Returns the answer that a request was cancelled.
+pub(super) fn cancelled(id: &IdToken) -> Bytes {
+    author::error_answer(id, CANCELLED, "cancelled", &serde_json::Value::Null)
 }
 
 fn refusal(id: &IdToken, reason: &str) -> Bytes {

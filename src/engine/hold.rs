@@ -1,7 +1,7 @@
 //! Parked frames: each waits for observations, never longer than its deadline, and stops only what must not overtake it.
 
 use crate::base::{AskId, CallId, Leg, SessionId, Tick, WindowId};
-use crate::wire::IdToken;
+use crate::wire::{self, Head, IdToken};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -164,6 +164,16 @@ impl Holds {
     /// Says whether later frames of a session that go to `to` have to wait.
     pub(super) fn stops(&self, to: Leg, session: &SessionId) -> bool {
         self.0.values().any(|hold| hold.to == to && hold.session == *session && hold.what.stops_followers())
+    }
+
+    /// Returns the parked answer that allows the agent's request with this id, and its name.
+    pub(super) fn allowing(&self, id: &IdToken) -> Option<(AskId, crate::base::RequestKey)> {
+        self.0.iter().find_map(|(hold, parked)| match (&parked.what, wire::head(&parked.line)) {
+            (Held::Allow { request: Some(key), .. }, Head::Response { id: of, .. }) if of.to_id() == *id => {
+                Some((*hold, key.clone()))
+            }
+            _ => None,
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Questions to the person, in the editor's own prompt, and what their answers mean.
 
-use crate::acp::{Fact, WantedBy, author};
+use crate::acp::{Dialect, Fact, WantedBy, author};
 use crate::base::{Leg, RequestKey};
 use crate::engine::Engine;
 use crate::engine::approvals::meant;
@@ -44,6 +44,11 @@ impl Engine {
             .is_some_and(|list| list.is_array() && list.elements().count() == held.wanted.options.len());
         let (once, reject, never) = (of("allow_once"), of("reject_once"), of("reject_always"));
         let switches = held.wanted.kind.as_deref() == Some("switch_mode");
+        let subject = splice::find(&held.line, &["params", "subject", "type"]).and_then(|kind| kind.string());
+        let known = ["tool_call", "command", "other"];
+        if self.dialect == Dialect::V2 && !subject.is_some_and(|kind| known.contains(&kind.as_ref())) {
+            return Understood::default();
+        }
         if !plain || !distinct || !all || switches || once.len() != 1 || reject.len() + never.len() == 0 {
             return Understood::default();
         }
@@ -78,7 +83,7 @@ impl Engine {
         if understood.once.is_some()
             && let Some((spliced, shown)) = self.with_our_always(request, held)
         {
-            (line, options, verbatim) = (spliced, shown, false);
+            (line, options, verbatim) = (self.with_why(spliced, (request, held)), shown, false);
         }
         let about = About::Permission { call: request.call.clone(), options: Vec::new() };
         let method = held.wanted.by.method();
@@ -169,8 +174,12 @@ impl Engine {
         let why = held.finding.as_ref().and_then(|finding| finding.verdict.reasons.first());
         let why = why.map(|reason| visible(&reason.says)).into_iter();
         let opinions = held.opinions.iter().map(|opinion| visible(opinion));
-        let why = why.chain(opinions).collect::<Vec<_>>().join("\n");
-        let id = format!("hunkgate-{}", key.as_str());
+        let before = self.approved_before(request);
+        // A follow-up of a call that the person has seen stands in that call's card.
+        let id = before.as_ref().and_then(|(call, _)| Some(call.as_ref()?.to_string()));
+        let id = id.unwrap_or_else(|| format!("hunkgate-{}", key.as_str()));
+        let before = before.map(|(_, what)| visible(&again(&what)));
+        let why = before.into_iter().chain(why).chain(opinions).collect::<Vec<_>>().join("\n");
         let note = |text: String| json!({ "type": "content", "content": { "type": "text", "text": text } });
         match request.subject.effects() {
             [Effect::Write { path, new }, ..] => {
@@ -359,6 +368,11 @@ pub(super) fn name_of(text: &str, scope: GrantScope) -> String {
     }
 }
 
+/// Says that something else was approved before.
+pub(super) fn again(what: &str) -> String {
+    format!("Approved before: {what}. Asked again because this is not exactly that.")
+}
+
 /// Says whether a character would not be seen as it is.
 pub(super) fn hidden(c: char) -> bool {
     c.is_control()
@@ -366,7 +380,7 @@ pub(super) fn hidden(c: char) -> bool {
 }
 
 /// Writes text so that what cannot be seen is seen.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if hidden(c) { out.extend(c.escape_unicode()) } else { out.push(c) }

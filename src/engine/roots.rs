@@ -60,6 +60,7 @@ impl Engine {
             self.take_up(&id, &key);
         }
         self.unpark_opened(&id);
+        self.early_taken(&id);
         self.wake_jobs_of(&key);
     }
 

@@ -158,8 +158,8 @@ impl Engine {
         let note = self.minter.mint("note");
         let told = pending.text(&note);
         let Some(carrying) = author::append_note(&line, &told) else { return (None, line) };
-        let review::Pending { commands, comments, reapplied, .. } = pending;
-        let event = Event::NoteSent { note: note.clone(), commands, comments, reapplied };
+        let review::Pending { commands, comments, reapplied, denials, .. } = pending;
+        let event = Event::NoteSent { note: note.clone(), commands, comments, reapplied, denials };
         self.record(Log::Session(key), event, Durability::Synced);
         (Some(note), carrying)
     }

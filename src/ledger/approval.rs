@@ -468,6 +468,25 @@ impl Approval {
         }
     }
 
+    /// The words for kinds of records, as [`Approval::word`] gives them.
+    pub const WORDS: [&str; 15] = [
+        "requested",
+        "observed",
+        "assessed",
+        "prompted",
+        "decided",
+        "used",
+        "settled",
+        "cancelled",
+        "voided",
+        "answer_rejected",
+        "differs",
+        "grant_issued",
+        "grant_revoked",
+        "policy_loaded",
+        "gate_blind",
+    ];
+
     /// Returns the word for what kind of record it is.
     pub fn word(&self) -> &'static str {
         match self {

@@ -4,8 +4,8 @@
 //! ledger, which has one writer. The fold of both is the [`Ledger`](crate::ledger::Ledger).
 
 use crate::base::{
-    AgentId, CallId, CommandId, CommentId, HunkId, ObservationNo, ProxyId, RepoPath, RootId, SessionId,
-    SessionKey, TreeId, TurnNo, WallNs, WindowId,
+    AgentId, CallId, CommandId, CommentId, HunkId, ObservationNo, ProxyId, RepoPath, RequestKey, RootId,
+    SessionId, SessionKey, TreeId, TurnNo, WallNs, WindowId,
 };
 use crate::ledger::{
     Approval, CallFacts, Claim, Closing, Command, Comment, Gap, LineRange, Observation, Redacted,
@@ -156,6 +156,9 @@ pub enum Event {
         /// What was rejected and was back, with how often it had come back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         reapplied: Vec<(HunkId, u32)>,
+        /// The requests that a rule refused.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        denials: Vec<RequestKey>,
     },
     /// The prompt that carried the note was answered without an error.
     NoteDelivered {

@@ -98,7 +98,7 @@ pub use shape::{
     SessionsShape, ShownShape, SkipShape, StatusShape, SupersededShape,
 };
 pub use shaping::{last_line, path_text, readable};
-pub use standing::{Standing, StandingRequest, StandingState};
+pub use standing::{DeniedRequest, Standing, StandingRequest, StandingState};
 pub use study::Cache;
 pub use view::{
     AuthorLines, BlameLine, CallKey, CallRow, CommentView, Credit, Entry, Grade, Hunk, Listing, Loss,

@@ -1,7 +1,8 @@
 //! The ledger of one session: its bases, its turns, what was decided, and what the agent has been told.
 
 use crate::base::{
-    CallId, CommandId, CommentId, Digest, HunkId, ObservationNo, RepoPath, RootId, TreeId, TurnNo, WallNs,
+    CallId, CommandId, CommentId, Digest, HunkId, ObservationNo, RepoPath, RequestKey, RootId, TreeId,
+    TurnNo, WallNs,
 };
 use crate::ledger::{
     Actor, Command, Comment, Decision, Decisions, Event, Loss, Reapplied, RevertIntent, RevertOutcome,
@@ -96,6 +97,8 @@ pub struct NoteRow {
     pub comments: Vec<CommentId>,
     /// What was rejected and was back, with how often it had come back.
     pub reapplied: Vec<(HunkId, u32)>,
+    /// The requests that a rule refused.
+    pub denials: Vec<RequestKey>,
     /// Where it is.
     pub state: NoteState,
 }
@@ -183,11 +186,12 @@ impl SessionLedger {
             Event::RejectSettled { command, outcome: _ } => self.settle_reject(command),
             Event::RevertIntended(intent) => self.reverts.push(intent.clone()),
             Event::RevertDone { command, files } => self.end_revert(command, files),
-            Event::NoteSent { note, commands, comments, reapplied } => self.notes.push(NoteRow {
+            Event::NoteSent { note, commands, comments, reapplied, denials } => self.notes.push(NoteRow {
                 note: note.clone(),
                 commands: commands.clone(),
                 comments: comments.clone(),
                 reapplied: reapplied.clone(),
+                denials: denials.clone(),
                 state: NoteState::InFlight,
             }),
             Event::NoteDelivered { note } => self.settle_note(note, NoteState::Delivered),
@@ -327,6 +331,11 @@ impl SessionLedger {
     /// Returns the comments that the agent was told, or is being told.
     pub fn told_comments(&self) -> BTreeSet<&CommentId> {
         self.told_notes().flat_map(|row| &row.comments).collect()
+    }
+
+    /// Returns the refused requests that the agent was told, or is being told.
+    pub fn told_denials(&self) -> BTreeSet<&RequestKey> {
+        self.told_notes().flat_map(|row| &row.denials).collect()
     }
 
     /// Returns what of the reapplied changes the agent was told, or is being told, and how often each had come back then.

@@ -1,7 +1,7 @@
 //! What of the approvals of one session is not over: open requests, allowed ones, standing permissions.
 
 use crate::base::{CallId, RequestKey, TurnNo, WallNs};
-use crate::ledger::{Approval, Asking, Decider, Grant, Outcome};
+use crate::ledger::{Approval, Asking, Decider, Grant, Outcome, Redacted};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The folded approvals of one session. What is over stays in the file.
@@ -15,6 +15,7 @@ pub struct Standing {
     used: BTreeMap<String, u32>,
     approved: BTreeMap<(Option<TurnNo>, CallId), WallNs>,
     differing: BTreeSet<(CallId, Option<TurnNo>, String)>,
+    denied: Vec<DeniedRequest>,
     blind: Option<String>,
     policy: Option<String>,
 }
@@ -29,6 +30,20 @@ pub struct StandingRequest {
     /// How far it has come.
     pub state: StandingState,
 }
+
+/// A request that a rule refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeniedRequest {
+    /// The request.
+    pub request: RequestKey,
+    /// What it wanted, in one line.
+    pub summary: String,
+    /// Why, for people.
+    pub reason: Option<Redacted>,
+}
+
+/// How many refused requests are remembered, to tell the agent of them.
+const DENIED: usize = 64;
 
 /// How far a request has come that is not over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,6 +82,16 @@ impl Standing {
             Approval::Used { request } => {
                 if let Some(row) = self.open.get_mut(request) {
                     row.state = StandingState::Used;
+                }
+            }
+            Approval::Decided {
+                request, outcome: Outcome::Deny, by: Decider::Rule { .. }, reason, ..
+            } => {
+                if let Some(row) = self.open.remove(request) {
+                    let (summary, reason) = (row.asking.summary(), reason.clone());
+                    self.denied.push(DeniedRequest { request: request.clone(), summary, reason });
+                    let over = self.denied.len().saturating_sub(DENIED);
+                    self.denied.drain(..over);
                 }
             }
             Approval::Decided { request, .. }
@@ -145,6 +170,11 @@ impl Standing {
     /// Says whether it was recorded already that a call wrote something else than was shown.
     pub fn is_said_to_differ(&self, turn: Option<TurnNo>, call: &CallId, path: &str) -> bool {
         self.differing.contains(&(call.clone(), turn, path.to_owned()))
+    }
+
+    /// Returns the requests that rules refused last, the oldest first.
+    pub fn denied(&self) -> &[DeniedRequest] {
+        &self.denied
     }
 
     /// Returns the last mode in which the agent was found not to ask.

@@ -113,11 +113,28 @@ fn leads(effect: &Effect, context: &Context<'_>) -> Vec<String> {
     places.into_iter().flatten().collect()
 }
 
+/// Returns the path of a file that an effect would change and that cannot be read: then nobody knows what is lost by it.
+fn unread<'e>(effect: &'e Effect, context: &Context<'_>) -> Option<&'e str> {
+    let changes: &[&String] = match effect {
+        Effect::Write { path, .. } | Effect::Delete { path } => &[path],
+        Effect::Move { from, to } => &[from, to],
+        Effect::Exec { .. } | Effect::Read { .. } | Effect::Fetch { .. } | Effect::Opaque { .. } => &[],
+    };
+    let unknown = |path: &&&String| {
+        let real = context.locate(&context.cwd, path).real.unwrap_or_default();
+        context.ground.content(&real) == "unknown"
+    };
+    changes.iter().find(unknown).map(|path| path.as_str())
+}
+
 impl Case {
     /// Judges it by the pure layers, and notes on what ground.
     pub fn find(&self, ground: &dyn Ground) -> Finding {
         let context = self.context(ground);
-        let verdict = judge(&self.subject, &self.policy, self.mode, &context);
+        let mut verdict = judge(&self.subject, &self.policy, self.mode, &context);
+        if let Some(path) = self.subject.effects().iter().find_map(|effect| unread(effect, &context)) {
+            verdict = verdict.asked(&format!("what stands at {path} cannot be read"));
+        }
         let stands = self.subject.effects().iter().map(|effect| stands(effect, &context)).collect();
         let reals = self.subject.effects().iter().flat_map(|effect| leads(effect, &context)).collect();
         Finding { verdict, stands, reals, grant: None, epoch: self.epoch, news: None }

@@ -109,6 +109,17 @@ pub struct ReasonShape {
     pub says: Redacted,
 }
 
+impl Verdict {
+    /// Makes an allow a question, for a reason that no rule knows of.
+    pub(super) fn asked(mut self, says: &str) -> Self {
+        if self.decision == Decision::Allow {
+            self.decision = Decision::Ask;
+            self.reasons.insert(0, Reason::new(Layer::Default, Decision::Ask, says.to_owned()));
+        }
+        self
+    }
+}
+
 /// Judges a request by the pure layers.
 pub fn judge(subject: &Subject, policy: &Policy, mode: Mode, context: &Context<'_>) -> Verdict {
     let judge = Judge { policy, mode, context };

@@ -1,9 +1,9 @@
 //! The note: what the agent is told, in the person's name, with the next prompt.
 
-use crate::base::{CommandId, CommentId, HunkId, RepoPath, RootId, SessionKey};
+use crate::base::{CommandId, CommentId, HunkId, RepoPath, RequestKey, RootId, SessionKey};
 use crate::ledger::{
-    CommentRow, Decision, Decisions, Ledger, LineRange, Reapplied, ReviewState, SessionLedger, Verb, Who,
-    last_line, path_text,
+    CommentRow, Decision, Decisions, DeniedRequest, Ledger, LineRange, Reapplied, ReviewState, SessionLedger,
+    Verb, Who, last_line, path_text,
 };
 use bstr::ByteSlice as _;
 use std::collections::BTreeSet;
@@ -25,6 +25,9 @@ pub struct Pending {
     pub comments: Vec<CommentId>,
     /// What was rejected and is back, with how often it has come back.
     pub reapplied: Vec<(HunkId, u32)>,
+    /// The requests that a rule refused.
+    pub denials: Vec<RequestKey>,
+    refused: Vec<String>,
     reverted: Vec<Told>,
     restored: Vec<Told>,
     back: Vec<Told>,
@@ -58,6 +61,9 @@ pub fn pending(ledger: &Ledger, session: &SessionKey) -> Option<Pending> {
     let rows: Vec<&Reapplied> = known.reapplied().iter().filter(fresh).collect();
     rows.iter().for_each(|row| add(&mut back, row.path.clone(), again(row), None));
     let comments: Vec<&CommentRow> = open_comments(known);
+    let told = known.told_denials();
+    let denied: Vec<_> =
+        known.standing().denied().iter().filter(|row| !told.contains(&row.request)).collect();
     let commands: Vec<CommandId> = match reverted.is_empty() && restored.is_empty() {
         true => Vec::new(),
         false => untold(known, &teller.told),
@@ -66,13 +72,20 @@ pub fn pending(ledger: &Ledger, session: &SessionKey) -> Option<Pending> {
         commands,
         comments: comments.iter().map(|row| row.comment.id.clone()).collect(),
         reapplied: rows.iter().map(|row| (row.hunk.clone(), row.times)).collect(),
+        denials: denied.iter().map(|row| row.request.clone()).collect(),
+        refused: denied.into_iter().map(refusal).collect(),
         reverted,
         restored,
         back,
         remarks: comments.into_iter().map(|row| teller.remark(row)).collect(),
     };
     let silent = pending.commands.is_empty() && pending.comments.is_empty() && pending.back.is_empty();
-    (!silent).then_some(pending)
+    (!silent || !pending.denials.is_empty()).then_some(pending)
+}
+
+fn refusal(row: &DeniedRequest) -> String {
+    let reason = row.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    format!("- {}{reason}\n", row.summary)
 }
 
 /// Returns every hunk that was ever decided, in the order of the decisions.
@@ -98,14 +111,16 @@ impl Pending {
     /// Writes the note.
     pub fn text(&self, note_id: &str) -> String {
         let mut text = format!("{NOTE_BEGINS}{note_id}]\n");
-        text.push_str("I reviewed your changes in hunkgate.");
+        if self.len() > self.refused.len() {
+            text.push_str("I reviewed your changes in hunkgate.");
+        }
         if !self.reverted.is_empty() {
             text.push_str(
                 " I rejected the following, and it has been reverted on disk. Do not re-apply it. \
                  Read these files again before you edit them:\n",
             );
             list(&mut text, &self.reverted);
-        } else {
+        } else if self.len() > self.refused.len() {
             text.push('\n');
         }
         if !self.restored.is_empty() {
@@ -123,6 +138,10 @@ impl Pending {
             text.push_str("My comments:\n");
             self.remarks.iter().for_each(|remark| text.push_str(remark));
         }
+        if !self.refused.is_empty() {
+            text.push_str("My rules refused these requests of yours. Do not try the same in another way:\n");
+            self.refused.iter().take(MOST_ITEMS).for_each(|line| text.push_str(line));
+        }
         let _ = write!(text, "{NOTE_ENDS}{note_id}]");
         text
     }
@@ -130,7 +149,11 @@ impl Pending {
     /// Returns how many changes and comments it tells of.
     pub fn len(&self) -> usize {
         let changes = |told: &[Told]| told.iter().map(|one| one.what.len()).sum::<usize>();
-        changes(&self.reverted) + changes(&self.restored) + changes(&self.back) + self.remarks.len()
+        changes(&self.reverted)
+            + changes(&self.restored)
+            + changes(&self.back)
+            + self.remarks.len()
+            + self.refused.len()
     }
 
     /// Says whether it tells of nothing.

@@ -7,6 +7,7 @@ use super::policy::{About, Inquiry};
 use super::setup::Editor;
 use crate::base::{Digest, WallNs};
 use crate::config::Mode;
+use crate::ledger::Approval;
 use crate::review::{Ask, Decide, DecideVerb, Response, Selector};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
@@ -563,7 +564,7 @@ struct FilterArgs {
     #[arg(long, value_name = "STATE", requires = "approvals", value_parser = Filter::STATES)]
     state: Option<String>,
     /// With --approvals: only records of this kind, such as requested, decided or assessed
-    #[arg(long, value_name = "KIND", requires = "approvals")]
+    #[arg(long, value_name = "KIND", requires = "approvals", value_parser = Approval::WORDS)]
     kind: Option<String>,
     /// With --approvals: only records since this time, such as 2026-11-30T12:00:00Z
     #[arg(long, value_name = "TIME", requires = "approvals", value_parser = instant)]

@@ -125,7 +125,13 @@ fn redo(id: &str, redoes: &str, hunk: &str, state: ReviewState) -> Event {
 
 fn sent(note: &str, commands: &[&str]) -> Event {
     let commands = commands.iter().map(|id| CommandId::new(*id)).collect();
-    Event::NoteSent { note: note.to_owned(), commands, comments: Vec::new(), reapplied: Vec::new() }
+    Event::NoteSent {
+        note: note.to_owned(),
+        commands,
+        comments: Vec::new(),
+        reapplied: Vec::new(),
+        denials: Vec::new(),
+    }
 }
 
 fn records(events: Vec<Event>) -> Vec<Record> {

@@ -227,8 +227,8 @@ impl World {
         let pending = pending(&self.ledger, &self.key)?;
         let note = self.mint("note");
         let text = pending.text(&note);
-        let hunkgate::review::Pending { commands, comments, reapplied, .. } = pending;
-        self.session(Event::NoteSent { note, commands, comments, reapplied });
+        let hunkgate::review::Pending { commands, comments, reapplied, denials, .. } = pending;
+        self.session(Event::NoteSent { note, commands, comments, reapplied, denials });
         Some(text)
     }
 

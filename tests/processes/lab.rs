@@ -121,6 +121,34 @@ fn opencode() {
     ]);
 }
 
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn claude_is_judged_by_the_policy() {
+    let Some(lab) = Lab::new("claude") else { return };
+    lab.judge(&["touch made.txt"]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn gemini_is_judged_by_the_policy() {
+    let Some(lab) = Lab::new("gemini") else { return };
+    // It says what it runs in a title only, which is denied and never allowed without a question.
+    lab.judge(&["cargo test", "touch made.txt"]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn opencode_is_judged_by_the_policy() {
+    let Some(lab) = Lab::new("opencode") else { return };
+    lab.judge(&["touch made.txt"]);
+}
+
+/// What the model runs, one command after the other.
+const JUDGED: &str = r#"S = {
+        "judged": [[("shell", "cargo test")], [("shell", "touch made.txt")], [("shell", "git push")]],"#;
+/// What the person says of it.
+const RULES: &str = "[permissions]\nallow = [\"Bash(cargo test:*)\"]\ndeny = [\"Bash(git push:*)\"]\n";
+
 /// One agent of the install, and the scripted model.
 struct Lab {
     agent: &'static str,
@@ -141,8 +169,11 @@ impl Lab {
         };
         let keep = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let script = std::fs::read_to_string(scripts.join("mock_llm.py")).unwrap();
+        let own = keep.path().join("mock_llm.py");
+        std::fs::write(&own, script.replacen("S = {", JUDGED, 1)).unwrap();
         let model = Command::new("python3")
-            .arg(scripts.join("mock_llm.py"))
+            .arg(&own)
             .args(["--port", &port.to_string(), "--log"])
             .arg(keep.path().join("model.log"))
             .stdout(Stdio::null())
@@ -151,6 +182,40 @@ impl Lab {
             .unwrap();
         until("the model listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Some(Self { agent, install, scripts, model, port, _keep: keep })
+    }
+
+    /// Plays a turn under a policy: the client is asked for these commands and no other, and the record names each decider.
+    fn judge(&self, asked: &[&str]) {
+        let mut run = Run::under(self, "judged", RULES);
+        run.turn("judged");
+        let heard: Vec<&str> = run.asked.iter().map(String::as_str).collect();
+        assert_eq!(heard, asked, "{}", self.agent);
+        let log = run.ask_us(&["log", "--approvals", "--json", "--limit", "1000"]);
+        let items = log["items"].as_array().unwrap();
+        let command = |request: &Value| {
+            let of = |item: &&Value| item["kind"] == "requested" && item["request"] == *request;
+            items.iter().find(of).map(|item| item["effects"][0]["text"].clone()).unwrap_or_default()
+        };
+        let decided = items.iter().filter(|item| item["kind"] == "decided");
+        let decided: Vec<String> = decided
+            .map(|item| {
+                let by = item["by"]["id"].as_str().or(item["by"]["kind"].as_str()).unwrap_or_default();
+                format!(
+                    "{}: {} by {by}",
+                    command(&item["request"]).as_str().unwrap_or_default(),
+                    item["outcome"].as_str().unwrap_or_default()
+                )
+            })
+            .collect();
+        let tests = if asked.contains(&"cargo test") { "editor" } else { "allow Bash(cargo test:*)" };
+        let wanted = [
+            format!("cargo test: allow by {tests}"),
+            "touch made.txt: allow by editor".to_owned(),
+            "git push: deny by deny Bash(git push:*)".to_owned(),
+        ];
+        assert_eq!(decided, wanted, "{}", self.agent);
+        assert!(run.workspace().join("made.txt").exists());
+        run.proxy.close_input();
     }
 
     /// Plays every scenario and says what was not as expected in any of them.
@@ -178,17 +243,27 @@ struct Run {
     next: u32,
     session: String,
     calls: BTreeSet<String>,
+    /// What the client was asked for, by title or command.
+    asked: Vec<String>,
 }
 
 impl Run {
     fn new(lab: &Lab, scenario: &str) -> Self {
+        Self::under(lab, scenario, "")
+    }
+
+    /// Starts the agent behind a proxy with this configuration.
+    fn under(lab: &Lab, scenario: &str, config: &str) -> Self {
         let scratch = tempfile::Builder::new().prefix(scenario).tempdir().unwrap();
         let workspace = scratch.path().join("ws");
         let made = Command::new("bash").arg(lab.scripts.join("mkws.sh")).arg(&workspace).status().unwrap();
         assert!(made.success());
+        std::fs::write(scratch.path().join("config.toml"), config).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
         command
-            .args(["run", "--", "bash"])
+            .args(["run", "--config"])
+            .arg(scratch.path().join("config.toml"))
+            .args(["--", "bash"])
             .arg(lab.scripts.join("run-agent.sh"))
             .arg(&lab.install)
             .arg(lab.agent);
@@ -197,7 +272,7 @@ impl Run {
             command.env("HUNKGATE_STATE_DIR", &state).env("MOCK_PORT", lab.port.to_string());
             command.env("HOME", scratch.path()).env("PERM", "ask").current_dir(&workspace);
         });
-        Self { scratch, proxy, next: 0, session: String::new(), calls: BTreeSet::new() }
+        Self { scratch, proxy, next: 0, session: String::new(), calls: BTreeSet::new(), asked: Vec::new() }
     }
 
     fn workspace(&self) -> PathBuf {
@@ -205,6 +280,14 @@ impl Run {
     }
 
     fn play(mut self, scenario: &str, expected: &[Row]) -> Vec<String> {
+        self.turn(scenario);
+        let hunks = self.hunks();
+        self.proxy.close_input();
+        compare((scenario, expected), &hunks, &self.calls)
+    }
+
+    /// Opens a session and plays one prompt to its end.
+    fn turn(&mut self, scenario: &str) {
         let capabilities =
             json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
         let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": { "name": "lab", "version": "1" } });
@@ -222,9 +305,6 @@ impl Run {
         if scenario == "bg" {
             self.wait_for("late.txt", Duration::from_secs(4));
         }
-        let hunks = self.hunks();
-        self.proxy.close_input();
-        compare((scenario, expected), &hunks, &self.calls)
     }
 
     fn ask(&mut self, method: &str, params: Value) -> u32 {
@@ -261,6 +341,9 @@ impl Run {
         }
         if let (Some(method), Some(id)) = (frame["method"].as_str(), frame.get("id")) {
             let options = frame["params"]["options"].as_array().cloned().unwrap_or_default();
+            let call = &frame["params"]["toolCall"];
+            let wanted = call["rawInput"]["command"].as_str().or(call["title"].as_str());
+            self.asked.extend(wanted.filter(|_| !options.is_empty()).map(str::to_owned));
             let allow = options.iter().find(|option| option["kind"] == "allow_once");
             let answer = match (method, allow) {
                 ("session/request_permission", Some(allow)) => {
@@ -306,12 +389,15 @@ impl Run {
     }
 
     fn hunks(&self) -> Vec<Value> {
+        self.ask_us(&["hunks", "--json"])["hunks"].as_array().cloned().unwrap()
+    }
+
+    fn ask_us(&self, words: &[&str]) -> Value {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
-        command.args(["hunks", "--json"]).current_dir(self.workspace());
+        command.args(words).current_dir(self.workspace());
         command.env_remove("HUNKGATE_PARENT").env("HUNKGATE_STATE_DIR", self.scratch.path().join("state"));
         let output = command.output().unwrap();
-        let listing: Value = serde_json::from_slice(&output.stdout).unwrap();
-        listing["hunks"].as_array().cloned().unwrap()
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 }
 

@@ -332,6 +332,10 @@ impl Play {
                 tree.link(&absolute(path), target, now);
                 true
             }
+            TreeOp::OpensLate => {
+                self.world.opens_late = true;
+                return Ok(());
+            }
             TreeOp::Stalls => {
                 self.world.stall();
                 true

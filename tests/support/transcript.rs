@@ -89,6 +89,8 @@ pub(crate) enum TreeOp {
     Link(String, String),
     /// From now on observations wait.
     Stalls,
+    /// `tree opens late`: roots are opened only when `captured` says so.
+    OpensLate,
     /// Waiting observations are made, and later ones are made at once.
     Captured,
     /// Something happens beneath the roots, and a watch tells of it.
@@ -214,6 +216,7 @@ impl<'a> Parser<'a> {
                 _ => return Err("chmod needs +x or -x".to_owned()),
             },
             "stalls" => TreeOp::Stalls,
+            "opens" if path == "late" => TreeOp::OpensLate,
             "captured" => TreeOp::Captured,
             "stirs" => TreeOp::Stirs,
             "seen" => {

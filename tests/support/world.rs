@@ -44,6 +44,8 @@ pub(crate) struct World {
     /// What a person writes just before the next revert.
     pub(crate) drifting: Option<(String, Vec<u8>)>,
     pub(crate) sessions: Vec<SessionKey>,
+    /// Whether roots are opened only later.
+    pub(crate) opens_late: bool,
     /// The person's own configuration, as text.
     pub(crate) user: Option<String>,
     /// The file of the permissions that outlive sessions.
@@ -112,6 +114,7 @@ impl World {
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
+            opens_late: false,
             user: None,
             grants: String::new(),
             trace: Vec::new(),
@@ -282,6 +285,7 @@ impl World {
     /// Makes the observations that wait, and later ones at once.
     pub(crate) fn capture(&mut self) {
         self.stalled = false;
+        self.opens_late = false;
         while let Some(action) = self.held.pop_front() {
             for input in self.perform(action) {
                 self.feed(input);
@@ -333,6 +337,10 @@ impl World {
             Action::Send { leg, bytes } => {
                 let order = self.order;
                 self.heard(leg).push_back(Frame { order, bytes });
+                Vec::new()
+            }
+            Action::OpenRoots { ask, session, directories } if self.opens_late => {
+                self.held.push_back(Action::OpenRoots { ask, session, directories });
                 Vec::new()
             }
             Action::OpenRoots { ask, session, directories } => {

@@ -148,8 +148,11 @@ fn session_line(event: &Event) -> String {
         Event::TurnStarted { turn } => format!("turn {turn} started"),
         Event::TurnEnded { turn, stop } => format!("turn {turn} ended: {stop}"),
         Event::ModeChanged { mode } => format!("mode is {mode}"),
-        Event::NoteSent { note, commands, comments, reapplied } => {
+        Event::NoteSent { note, commands, comments, reapplied, denials } => {
             let mut carried = vec![count(commands.len(), "decision"), count(comments.len(), "comment")];
+            if !denials.is_empty() {
+                carried.push(count(denials.len(), "refused request"));
+            }
             if !reapplied.is_empty() {
                 carried.push(format!("{} rejected before", count(reapplied.len(), "change")));
             }
