@@ -158,6 +158,19 @@ fn after_a_decision_the_next_undecided_one_is_in_view_and_the_progress_counts() 
     assert!(desk.screen().contains("nothing waits for you"), "{}", desk.screen());
 }
 
+// C86: chrome eats no vertical space.
+#[test]
+fn on_a_small_terminal_all_rows_but_two_are_the_stream() {
+    let mut desk = Desk::with((80, 24), json!([at("1", "src/a.rs", 10, &"let x = 1;\n".repeat(40))]));
+    let count = |desk: &Desk| desk.rows().iter().filter(|row| row.contains("+let x = 1;")).count();
+    assert!(count(&desk) >= 17, "{}", desk.screen());
+    desk.keys("pagedown");
+    assert_eq!(count(&desk), 22, "the file's name above, the bar below: {}", desk.screen());
+    assert!(desk.rows()[0].contains("src/a.rs") && desk.rows()[23].contains("0/1"), "{}", desk.screen());
+    desk.keys("s");
+    assert_eq!(count(&desk), 22, "{}", desk.screen());
+}
+
 #[test]
 fn a_root_that_becomes_degraded_is_said_wherever_one_reads() {
     let many: Vec<Value> =
@@ -225,6 +238,7 @@ fn a_reject_during_a_turn_says_when_it_happens_and_a_done_one_stays_visible() {
     assert!(!desk.screen().contains("✗ rejected") && desk.screen().contains(" 0/3"), "{}", desk.screen());
 }
 
+// C84
 #[test]
 fn nothing_moves_under_the_reader() {
     let long = |digit: &str, path: &str, line| at(digit, path, line, &"x\n".repeat(12));
@@ -253,6 +267,7 @@ fn nothing_moves_under_the_reader() {
     assert!(desk.screen().contains("2 new"), "{}", desk.screen());
 }
 
+// C80
 #[test]
 fn hunks_that_lie_close_together_are_one_group_that_one_key_decides_and_another_divides() {
     let close = json!([
@@ -327,6 +342,7 @@ fn entries_are_rows_of_their_own_and_a_link_shows_its_target_only() {
     }
 }
 
+// C82
 #[test]
 fn an_outdated_comment_keeps_its_old_text_and_a_draft_survives_what_the_agent_does() {
     let mut listing = json!({ "session_id": "s1", "hunks": three(), "comments": [comment(false)] });
@@ -366,6 +382,7 @@ fn what_changed_since_it_was_looked_at_is_shown() {
     );
 }
 
+// C81
 #[test]
 fn what_was_accepted_before_comes_back_closed_and_is_never_asked_again() {
     let mut accepted = at("1", "src/a.rs", 10, "let one = 1;\n");
