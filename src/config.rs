@@ -297,6 +297,14 @@ fn default_modes() -> BTreeMap<String, Mode> {
     .into()
 }
 
+/// Reads somebody else's TOML.
+///
+/// # Errors
+/// Where and why it is none.
+pub fn read_toml(text: &str) -> Result<serde_json::Value, String> {
+    toml::from_str(text).map_err(|error| error.message().to_owned())
+}
+
 /// A key, and what may be done with it.
 struct Key {
     name: &'static str,
@@ -630,6 +638,11 @@ impl Written {
     /// Returns the digest of its text.
     pub fn digest(&self) -> &Digest {
         &self.digest
+    }
+
+    /// Returns its rules, as they are written.
+    pub fn rules(&self) -> &[RuleText] {
+        &self.rules
     }
 
     /// Returns the file name patterns that it adds to those whose content is never kept.

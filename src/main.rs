@@ -69,7 +69,10 @@ fn main() -> ExitCode {
             }
         }
         Todo::Gc { json, dry_run } => gc(&machine, json, dry_run),
-        Todo::Policy(inquiry) => machine.policy(&inquiry),
+        Todo::Policy(inquiry) => {
+            let config = machine.config().unwrap_or_else(|_| Config::of(None, None));
+            machine.policy(&inquiry, &Recorded::at(machine.state(), config))
+        }
         Todo::Completions { shell } => machine.completions(shell),
         Todo::Man { directory } => machine.manual(directory.as_deref()),
         Todo::Setup { editor, agent } => machine.setup(editor, &agent),

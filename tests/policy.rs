@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests read their corpus and build file systems")]
 
+#[path = "policy/imports.rs"]
+mod imports;
+
 use hunkgate::acp::{Dialect, read_wanted};
 use hunkgate::base::Patterns;
 use hunkgate::config::{Config, Decision, Mode, Written};

@@ -232,7 +232,7 @@ impl Machine {
     }
 
     /// Says what the rules would say.
-    pub fn policy(&self, inquiry: &Inquiry) -> ExitCode {
+    pub fn policy(&self, inquiry: &Inquiry, past: &dyn Port) -> ExitCode {
         let user = match read_config(inquiry.config.as_deref()) {
             Ok(user) => user,
             Err(problem) => return self.complain(&problem),
@@ -240,7 +240,7 @@ impl Machine {
         let config = config_file(&env).and_then(|file| file.parent().map(Path::to_path_buf));
         let home = env("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         let ours = self.state.iter().cloned().chain(config).collect();
-        let bench = Bench { cwd: &self.cwd, home, ours, user };
+        let bench = Bench { cwd: &self.cwd, home, ours, user, past };
         match inquire(inquiry, &bench, &mut io::stdout(), &self.out_style) {
             Ok(code) => ExitCode::from(code),
             Err(problem) => self.complain(&problem),

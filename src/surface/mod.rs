@@ -16,6 +16,7 @@
 
 mod answering;
 mod approvals;
+mod asked;
 mod base64;
 mod cli;
 mod costs;
@@ -31,6 +32,7 @@ mod overview;
 mod places;
 mod policy;
 mod port;
+mod replay;
 mod setup;
 mod sides;
 mod stock;

@@ -16,6 +16,8 @@ Wrap an agent
   gc [--dry-run]                  how much is kept, for which sessions; sweeps what deleted ones left behind
   policy check -- COMMAND         what the rules would say about a command, and why
   policy reload                   running proxies read their policy anew
+  policy replay [RULEFILE]        what rules would have said of everything that was recorded
+  policy import TOOL [FILE]       the rules of another tool, in this spelling
   policy test FILE                a file of commands, each with the verdict that it must get
   demo [--keep]                   a whole turn with the built-in agent, in a scratch repository
   completions SHELL, man [DIR]    what a shell completes; the manual

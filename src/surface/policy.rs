@@ -1,13 +1,15 @@
 //! `hunkgate policy`: what the rules would say about a command, and why. Nothing is run, asked or recorded.
 
 use super::places::PROJECT_FILE;
+use super::port::Port;
+use super::replay::{Bench as Judging, Scene, replay};
 use super::text::{self, Style};
 use crate::base::Digest;
 use crate::config::{Config, Mode, Written};
-use crate::ledger::Redactor;
+use crate::ledger::{Redacted, Redactor};
 use crate::policy::{
-    Class, Context, Effect, Evidence, Floor, Form, Ground, Kind, Policy, Subject, Verdict, VerdictShape,
-    judge,
+    Class, Context, Effect, Evidence, Floor, Foreign, Form, Ground, Kind, Policy, Subject, Verdict,
+    VerdictShape, judge,
 };
 use crate::review::{Problem, ProblemKind};
 use serde_json::json;
@@ -38,10 +40,13 @@ pub enum About {
     List,
     /// A file of commands, each with the verdict that it must get.
     File(PathBuf),
+    /// Everything that was recorded, with the rules of a file beside those that are configured.
+    Past(Option<PathBuf>),
+    /// The rules of another tool, in its file.
+    Foreign(Foreign, Option<PathBuf>),
 }
 
 /// Where the question is asked.
-#[derive(Debug)]
 pub struct Bench<'b> {
     /// The current directory.
     pub cwd: &'b Path,
@@ -51,6 +56,8 @@ pub struct Bench<'b> {
     pub ours: Vec<PathBuf>,
     /// What the person's configuration says.
     pub user: Option<Written>,
+    /// Where the recorded past is.
+    pub past: &'b dyn Port,
 }
 
 /// The file system, as it is.
@@ -92,6 +99,12 @@ impl Ground for Disk {
     }
 }
 
+impl std::fmt::Debug for Bench<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench").field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}
+
 /// Answers, and returns the exit code: 0 allow, 1 ask, 3 deny; the strictest of several.
 pub fn inquire(
     inquiry: &Inquiry,
@@ -101,6 +114,9 @@ pub fn inquire(
 ) -> Result<u8, Problem> {
     if inquiry.about == About::List {
         return list(inquiry.json, out).map_err(|error| unwritten(&error));
+    }
+    if let About::Foreign(tool, file) = &inquiry.about {
+        return import(*tool, file.as_deref(), (bench, inquiry.json), out);
     }
     let desk = Desk::new(inquiry, bench)?;
     match &inquiry.about {
@@ -118,7 +134,12 @@ pub fn inquire(
             desk.many(&bytes, out)
         }
         About::File(path) => desk.file(path, inquiry.json, out),
-        About::List => Ok(0),
+        About::Past(_) => {
+            let shape = replay(bench.past, &desk)?;
+            write(out, &if inquiry.json { pretty(&shape) } else { text::replay(style, &shape) })?;
+            Ok(0)
+        }
+        About::List | About::Foreign(..) => Ok(0),
     }
 }
 
@@ -132,6 +153,7 @@ struct Desk {
     home: Option<String>,
     ours: Vec<String>,
     secrets: crate::base::Patterns,
+    config: Config,
 }
 
 impl Desk {
@@ -139,7 +161,10 @@ impl Desk {
         let cwd = text_of(&bench.cwd.canonicalize().unwrap_or_else(|_| bench.cwd.to_path_buf()));
         let top = Path::new(&cwd).ancestors().find(|directory| directory.join(".git").exists());
         let root = top.map_or_else(|| cwd.clone(), text_of);
-        let config = Config::of(bench.user.as_ref(), project(Path::new(&root))?.as_ref());
+        let mut config = Config::of(bench.user.as_ref(), project(Path::new(&root))?.as_ref());
+        if let About::Past(Some(file)) = &inquiry.about {
+            config.rules.extend(read(file)?.rules().iter().cloned());
+        }
         let home = bench.home.as_deref().map(text_of);
         let policy = Policy::compile(&config.rules, home.as_deref());
         let policy = policy.map_err(|error| Problem::new(ProblemKind::Config, error.to_string()))?;
@@ -152,6 +177,7 @@ impl Desk {
             home,
             ours: bench.ours.iter().map(|path| text_of(path)).collect(),
             secrets: crate::base::Patterns::default().and(config.withhold.iter().map(String::as_str)),
+            config,
         })
     }
 
@@ -255,6 +281,62 @@ fn list(as_json: bool, out: &mut dyn Write) -> io::Result<u8> {
         writeln!(out, "floor    {:<4}  {:<13}  {}", field("level"), field("floor"), field("says"))?;
     }
     Ok(0)
+}
+
+impl Judging for Desk {
+    fn judge(&self, subject: &Subject, scene: &Scene<'_>) -> Verdict {
+        let mut context = self.context(&Disk);
+        scene.cwd.clone_into(&mut context.cwd);
+        context.roots = scene.roots.to_vec();
+        judge(subject, &self.policy, self.config.mode(scene.agent, scene.mode), &context)
+    }
+
+    fn redact(&self, text: &str) -> Redacted {
+        self.redactor.redact(text)
+    }
+}
+
+/// Prints the rules of another tool in our spelling. The exit code says whether everything could be carried over.
+fn import(
+    tool: Foreign,
+    file: Option<&Path>,
+    (bench, as_json): (&Bench<'_>, bool),
+    out: &mut dyn Write,
+) -> Result<u8, Problem> {
+    let usual = || {
+        let home = bench.home.as_ref()?;
+        tool.files().iter().map(|file| home.join(file)).find(|file| file.exists())
+    };
+    let file = file.map(Path::to_path_buf).or_else(usual).ok_or_else(|| {
+        Problem::new(ProblemKind::User, format!("there is no ~/{}", tool.files().join(" or ~/")))
+            .hint("name its file")
+    })?;
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        Problem::new(ProblemKind::User, format!("failed to read {}: {error}", file.display()))
+    })?;
+    let imported = tool
+        .import(&text)
+        .map_err(|why| Problem::new(ProblemKind::User, format!("{}: {why}", file.display())))?;
+    let policy = imported.toml();
+    if as_json {
+        let shape = json!({ "policy": policy, "carried": imported.rules.len(), "left": imported.left });
+        write(out, &pretty(&shape))?;
+    } else {
+        write(out, &format!("# from {}\n{policy}", file.display()))?;
+    }
+    Ok(u8::from(!imported.left.is_empty()))
+}
+
+/// Reads a file of rules.
+fn read(path: &Path) -> Result<Written, Problem> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Problem::new(ProblemKind::User, format!("failed to read {}: {error}", path.display()))
+    })?;
+    Written::parse(&path.display().to_string(), &text).map_err(|error| Problem {
+        kind: ProblemKind::Config,
+        message: error.to_string(),
+        hint: error.hint,
+    })
 }
 
 /// Reads the repository's own file.

@@ -241,3 +241,76 @@ fn a_policy_that_is_written_while_the_agent_runs_is_in_force_without_a_restart()
     let loaded = scene.json(&["log", "--approvals", "--kind", "policy_loaded", "--json"]);
     assert_eq!(loaded["items"].as_array().map(Vec::len), Some(3), "{loaded}");
 }
+
+#[test]
+fn rules_are_tried_on_what_was_recorded() {
+    let scene = Scene::new("approvals = \"enforce\"\n[permissions]\nallow = [\"Bash(cargo test:*)\"]\n");
+    let mut proxy = scene.opened();
+    for (id, command, option) in [
+        (3, "make", "once"),
+        (4, "make install", "no"),
+        (5, "npm publish", "once"),
+        (6, "deploy --token=abcdef0123456789", "once"),
+    ] {
+        prompt(&mut proxy, id, command);
+        until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+        let answer = json!({ "jsonrpc": "2.0", "id": "p", "result": { "outcome": { "outcome": "selected", "optionId": option } } });
+        proxy.send(&format!("{answer}\n"));
+        until(&mut proxy, |frame| frame["id"] == id);
+    }
+    prompt(&mut proxy, 7, "cargo test");
+    until(&mut proxy, |frame| frame["id"] == 7);
+    proxy.close_input();
+    proxy.finish();
+    let rules = "[permissions]\nallow = [\"Bash(make:*)\", \"Bash(deploy:*)\"]\ndeny = [\"Bash(npm publish:*)\"]\nask = [\"Bash(cargo:*)\"]\n";
+    std::fs::write(scene.at("rules.toml"), rules).expect("written");
+    let config = scene.at("config.toml");
+    let past = scene.json(&["policy", "replay", "--config", &config, "--json", &scene.at("rules.toml")]);
+    let items = past["items"].as_array().expect("a list").clone();
+    let found: Vec<(String, String, bool)> = items
+        .iter()
+        .map(|item| {
+            let text = |name: &str| item[name].as_str().unwrap_or_default().to_owned();
+            (text("kind"), text("now"), item["approximate"].as_bool().unwrap_or_default())
+        })
+        .collect();
+    let row = |kind: &str, now: &str, approximate| (kind.to_owned(), now.to_owned(), approximate);
+    assert_eq!(
+        found,
+        [
+            row("saved", "allow", false),
+            row("missed", "allow", false),
+            row("refused", "deny", false),
+            row("saved", "allow", true),
+            row("asked", "ask", false),
+        ],
+        "{past}"
+    );
+    let without = scene.json(&["policy", "replay", "--config", &config, "--json"]);
+    assert_eq!((&without["judged"], &without["counts"]), (&json!(5), &json!({ "same": 5 })));
+    let text = scene.command(&["policy", "replay", "--config", &config, &scene.at("rules.toml")]).output();
+    let text = String::from_utf8(text.expect("it runs").stdout).expect("text");
+    assert!(
+        text.contains("missed: that were refused and would pass") && text.contains("approximate"),
+        "{text}"
+    );
+}
+
+#[test]
+fn rules_of_another_tool_are_printed_with_what_was_left() {
+    let scene = Scene::new("");
+    let file = scene.at("opencode.json");
+    std::fs::write(&file, r#"{ "permission": { "bash": { "git *": "allow" }, "doom_loop": "ask" } }"#)
+        .expect("written");
+    let output = scene.command(&["policy", "import", "opencode", &file]).output().expect("it runs");
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(
+        text.contains("\"Bash(git *)\"") && text.contains("# not carried over: permission.doom_loop"),
+        "{text}"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    let json = scene.json(&["policy", "import", "opencode", &file, "--json"]);
+    assert_eq!((&json["carried"], json["left"].as_array().map(Vec::len)), (&json!(1), Some(1)));
+    let nothing = scene.command(&["policy", "import", "codex", &scene.at("none")]).output().expect("it runs");
+    assert_eq!(nothing.status.code(), Some(2));
+}

@@ -20,6 +20,7 @@ mod listing;
 mod patch;
 mod policy;
 mod record;
+mod replay;
 mod sessions;
 mod status;
 mod style;
@@ -31,9 +32,9 @@ pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;
-pub(in crate::surface) use style::harmless;
 #[cfg(feature = "tui")]
 pub(in crate::surface) use {
     hunk::grade_words,
     style::{count, is_steering},
 };
+pub(in crate::surface) use {replay::replay, style::harmless};
