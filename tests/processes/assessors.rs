@@ -183,3 +183,52 @@ fn the_example_that_asks_another_agent_carries_its_word_and_its_model() {
     assert_eq!(said[0]["model"], json!({ "name": "stern", "version": "2", "source": "self" }));
     assert_eq!(said[0]["reasons"], json!(["it is no good"]));
 }
+
+/// Returns the files beneath a directory that hold a text.
+fn holding(directory: &std::path::Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(holding(&path, text));
+        } else if std::fs::read(&path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(text)) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+#[test]
+fn a_secret_that_a_program_says_or_is_asked_about_stands_nowhere() {
+    let script = "#!/bin/sh\nIFS= read -r line\nprintf '%s' \"$line\" > \"$1\"\n\
+        id=$(printf '%s' \"$line\" | sed 's/^{\"v\":1,\"id\":\"\\([A-Za-z0-9-]*\\)\".*/\\1/')\n\
+        echo 'API_KEY=hunter2marker' >&2\n\
+        printf '{\"v\":1,\"id\":\"%s\",\"assessment\":{\"assessor\":\"password=hunter2marker\",\"outcome\":\"deny\",\"reason\":\"token=hunter2marker\",\"model\":{\"name\":\"secret=hunter2marker\"}}}\\n' \"$id\"\n\
+        printf '{\"v\":1,\"id\":\"%s\",\"outcome\":\"escalate\",\"reason\":\"API_KEY=hunter2marker\"}\\n' \"$id\"\n";
+    let scene = Scene::new("");
+    let (program, asked) = (scene.at("judge"), scene.at("asked"));
+    std::fs::write(&program, script).expect("written");
+    let config = format!(
+        "approvals = \"enforce\"\n[log]\nlevel = \"trace\"\n[[assessor]]\nid = \"judge\"\ncommand = [\"sh\", {program:?}, {asked:?}]\n"
+    );
+    std::fs::write(scene.at("config.toml"), config).expect("written");
+    let mut proxy = scene.opened();
+    assert_eq!(decided(&mut proxy, 3, "deploy --token=hunter2marker"), None);
+    let said = assessments(&scene);
+    assert_eq!(said.len(), 2, "{said:?}");
+    for words in
+        [&["log"][..], &["log", "--json"], &["log", "--approvals"], &["status", "--json"], &["pending"]]
+    {
+        let output = scene.command(words).output().expect("it runs");
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(!text.contains("hunter2marker"), "{words:?}: {text}");
+    }
+    let line = std::fs::read_to_string(&asked).expect("it was asked");
+    assert!(line.contains("deploy --token=‹redacted"), "{line}");
+    proxy.close_input();
+    let stderr = proxy.stderr();
+    proxy.finish();
+    assert!(!stderr.contains("hunter2marker"), "{stderr}");
+    assert_eq!(holding(std::path::Path::new(&scene.at("state")), "hunter2marker"), Vec::<String>::new());
+    assert!(!line.contains("hunter2marker"), "{line}");
+}

@@ -50,7 +50,7 @@ impl Scene {
         })
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
         command.args(words).current_dir(self.at("tree")).env("HUNKGATE_STATE_DIR", self.at("state"));
         command
