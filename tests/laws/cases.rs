@@ -537,28 +537,25 @@ fn a_command_is_not_credited_with_a_path_that_something_else_writes() {
     assert_eq!(told.shown("s"), ["b text 1-2>1-2 sole [sh]", "log text 1-2>1-2 in_turn []"]);
 }
 
+/// Two commands run, and the first of them has ended.
+fn the_first_of_two_commands_has_ended() -> Chronicle {
+    let mut told = Chronicle::new(&[("a", "x\n")]);
+    told.prompt("s").wait(400).call("s", "one", ToolKind::Execute).call("s", "two", ToolKind::Execute);
+    told.wait(100).done("s", "one").wait(1);
+    told
+}
+
 #[test]
 fn of_two_commands_one_that_ended_before_the_last_change_may_have_made_an_earlier_one() {
-    let mut told = Chronicle::new(&[("a", "x\n")]);
-    told.prompt("s")
-        .wait(400)
-        .call("s", "one", ToolKind::Execute)
-        .call("s", "two", ToolKind::Execute)
-        .wait(100);
-    told.done("s", "one").wait(50).write("a", "y\n").wait(50).done("s", "two").end("s");
+    let mut told = the_first_of_two_commands_has_ended();
+    told.wait(50).write("a", "y\n").wait(50).done("s", "two").end("s");
     assert_eq!(told.shown("s"), ["a text 1-2>1-2 contested [] maybe [one two]"]);
 }
 
 #[test]
 fn of_two_commands_the_one_that_ended_before_a_look_is_not_the_author_of_what_came_after_it() {
-    let mut told = Chronicle::new(&[("a", "x\n")]);
-    told.prompt("s")
-        .wait(400)
-        .call("s", "one", ToolKind::Execute)
-        .call("s", "two", ToolKind::Execute)
-        .wait(100);
-    told.done("s", "one").wait(1).look(Why::WindowClosed).wait(50);
-    told.write("a", "y\n").wait(50).done("s", "two").end("s");
+    let mut told = the_first_of_two_commands_has_ended();
+    told.look(Why::WindowClosed).wait(50).write("a", "y\n").wait(50).done("s", "two").end("s");
     assert_eq!(told.shown("s"), ["a text 1-2>1-2 sole [two]"]);
 }
 
