@@ -81,6 +81,7 @@ impl Engine {
         self.end_all_askings();
         let known: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
         known.iter().for_each(|session| self.gates_end(session, "agent_exit"));
+        known.iter().for_each(|session| self.approvals_end(session, "agent_exit"));
         for (to, line) in self.salvage() {
             match (to, wire::head(&line)) {
                 (Leg::Editor, _) => self.send(Leg::Editor, line),

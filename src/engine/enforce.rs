@@ -496,6 +496,9 @@ impl Engine {
         self.fail_asker(key, reason);
         self.docket.answered(&held.id);
         self.answered_permission(&session, &held.id);
+        if reason == "agent_exit" {
+            return;
+        }
         let of_turn = !matches!(reason, "withdrawn" | "superseded" | "ambiguous");
         let answer = if held.wanted.by == WantedBy::Permission && of_turn {
             author::cancelled_permission(&held.id)

@@ -152,3 +152,43 @@ impl Case {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Decision};
+    use crate::policy::Evidence;
+
+    /// A ground on which nothing can be read.
+    #[derive(Debug)]
+    struct Dark;
+
+    impl Ground for Dark {
+        fn real(&self, absolute: &str) -> Option<String> {
+            Some(absolute.to_owned())
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_asked_about_whatever_allows_it() {
+        let written = Written::parse("c", "[permissions]\nallow = [\"Write(**)\"]\n").unwrap();
+        let policy = Policy::compile(&Config::of(Some(&written), None).rules, None).unwrap();
+        let write = Effect::Write { path: "/w/a.txt".to_owned(), new: Some("x".to_owned()) };
+        let case = Case {
+            subject: Subject::new(vec![write], Evidence::Structured),
+            policy: Arc::new(policy),
+            mode: Mode::Auto,
+            cwd: "/w".to_owned(),
+            roots: vec!["/w".to_owned()],
+            home: None,
+            ours: Vec::new(),
+            secrets: Patterns::default(),
+            standing: None,
+            epoch: 0,
+            known: KnownFiles::default(),
+        };
+        let verdict = case.find(&Dark).verdict;
+        assert_eq!(verdict.decision, Decision::Ask, "{verdict:?}");
+        assert!(verdict.reasons[0].says.contains("cannot be read"), "{verdict:?}");
+    }
+}
