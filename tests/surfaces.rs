@@ -22,7 +22,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[cfg(feature = "tui")]
+#[cfg(all(feature = "tui", feature = "web", feature = "mcp"))]
 #[path = "surfaces/conformance.rs"]
 mod conformance;
 #[cfg(all(feature = "web", feature = "mcp"))]
@@ -31,6 +31,9 @@ mod doors;
 #[cfg(all(feature = "web", feature = "mcp"))]
 #[path = "surfaces/mcp.rs"]
 mod mcp;
+#[cfg(all(feature = "web", feature = "mcp"))]
+#[path = "surfaces/remote.rs"]
+mod remote;
 #[cfg(feature = "tui")]
 #[allow(dead_code, reason = "the play is shared with the tests of transcripts")]
 mod support;

@@ -98,7 +98,7 @@ impl Engine {
             (Ok(Command::Web), _) => self.tell(
                 session,
                 &prompt,
-                "No web console runs. `hunkgate review` in a terminal shows the same queue.",
+                "`hunkgate web` in a terminal opens the queue in a browser; `hunkgate review` shows it in the terminal.",
             ),
             (Ok(Command::Policy), Some(_)) => {
                 let text = self.policy_text(session);

@@ -1,6 +1,7 @@
 //! The web console beside a live session: in a browser, and asked by programs that may not decide.
 
 #![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
+#![allow(clippy::print_stdout, reason = "the figures are printed")]
 use crate::proxy::until;
 use crate::scratch::Scratch;
 use crate::webdriver::Browser;

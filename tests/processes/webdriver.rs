@@ -1,5 +1,7 @@
 //! A browser that is driven: WebDriver is JSON over HTTP.
 
+#![allow(clippy::print_stderr, reason = "who runs the tests is told what was not tested")]
+
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

@@ -6,6 +6,7 @@
     reason = "a surface puts what it can, and the rest is not its matter"
 )]
 
+use super::remote::{Http, Mcp};
 use super::tui::Desk;
 use crate::support::play::{Manner, Play};
 use crate::support::surface::Surface;
@@ -23,13 +24,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The surfaces, and how many asks of the corpus each must at least be able to put: neither shrinks unnoticed.
-const SURFACES: [(&str, usize); 3] = [("command line", 300), ("conversation", 300), ("terminal", 200)];
+const SURFACES: [(&str, usize); 5] =
+    [("command line", 300), ("conversation", 300), ("terminal", 200), ("http", 300), ("mcp", 180)];
 
 fn surface(name: &str) -> Box<dyn Surface> {
     match name {
         "command line" => Box::new(CommandLine::default()),
         "conversation" => Box::new(Conversation),
         "terminal" => Box::new(TerminalUi::default()),
+        "http" => Box::new(Http::new()),
+        "mcp" => Box::new(Mcp::new()),
         other => panic!("no surface is called {other}"),
     }
 }
@@ -67,6 +71,16 @@ fn the_conversation_asks_the_corpus_and_shows_every_answer() {
 #[test]
 fn the_terminal_asks_the_corpus_and_shows_every_answer() {
     conforms(2);
+}
+
+#[test]
+fn a_console_asks_the_corpus_and_shows_every_answer() {
+    conforms(3);
+}
+
+#[test]
+fn an_agents_tools_ask_the_corpus_and_show_every_answer() {
+    conforms(4);
 }
 
 /// The transcripts in which something is asked.

@@ -353,8 +353,8 @@ fn a_stream_goes_on_where_it_was_left() {
 // ── support ──
 
 /// A console that runs until the tests end.
-struct Served {
-    doors: Arc<Fake>,
+pub(super) struct Served<D = Fake> {
+    doors: Arc<D>,
     address: String,
     url: String,
     bearer: String,
@@ -364,8 +364,10 @@ impl Served {
     fn answering(answer: Answer) -> Self {
         Self::over(Arc::new(Fake::answering(answer)))
     }
+}
 
-    fn over(doors: Arc<Fake>) -> Self {
+impl<D: Doors + 'static> Served<D> {
+    pub(super) fn over(doors: Arc<D>) -> Self {
         let console = Console::open(Arc::clone(&doors) as Arc<dyn Doors>, 0, None).unwrap();
         let (url, bearer) = (console.opened().url.clone(), console.opened().bearer.clone());
         std::thread::spawn(move || console.run());
@@ -406,11 +408,11 @@ impl Served {
         Reply::read(stream)
     }
 
-    fn get(&self, path: &str) -> Reply {
+    pub(super) fn get(&self, path: &str) -> Reply {
         self.send(&self.authorized("GET", path, &[]))
     }
 
-    fn post(&self, path: &str, body: &str) -> Reply {
+    pub(super) fn post(&self, path: &str, body: &str) -> Reply {
         self.post_with(path, body, &[&format!("Authorization: Bearer {}", self.bearer)])
     }
 
@@ -457,10 +459,10 @@ fn next_event(stream: &mut BufReader<TcpStream>) -> (String, String) {
     }
 }
 
-struct Reply {
-    status: u16,
+pub(super) struct Reply {
+    pub(super) status: u16,
     head: String,
-    body: String,
+    pub(super) body: String,
 }
 
 impl Reply {
@@ -479,7 +481,7 @@ impl Reply {
         lines.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned()).next()
     }
 
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
 }

@@ -1,5 +1,7 @@
 //! What can be called, and what becomes of a call.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "whatever else comes does not fit the question")]
+
 use super::cut;
 use crate::base::SessionKey;
 use crate::config::McpMay;
@@ -198,7 +200,6 @@ fn user(message: impl Into<String>) -> Problem {
     Problem::new(ProblemKind::User, message)
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "whatever else came does not fit the question")]
 fn misfit(answer: Answer) -> Result<Value, Problem> {
     match answer {
         Answer::Problem(problem) => Err(problem),
