@@ -52,9 +52,11 @@ fn decision(word: &str) -> Decision {
 }
 
 /// The corpus: verdict, class, command.
+const CORPORA: [&str; 3] = ["reading", "bypass", "floors"];
+
 fn corpus() -> Vec<(Decision, String, String)> {
     let mut rows = Vec::new();
-    for name in ["reading", "bypass", "floors"] {
+    for name in CORPORA {
         let path = format!("{}/tests/policy_corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
         for line in std::fs::read_to_string(path).unwrap().lines().filter(|line| !line.starts_with('#')) {
             let cells: Vec<&str> = line.splitn(3, '\t').collect();
@@ -70,7 +72,12 @@ fn corpus() -> Vec<(Decision, String, String)> {
 #[test]
 fn the_corpus_is_judged_as_it_says() {
     let rows = corpus();
-    assert!(rows.len() >= 300, "{}", rows.len());
+    for name in CORPORA {
+        let path = format!("{}/tests/policy_corpus/{name}.txt", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let count = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
+        assert!(count >= 300, "{name}: {count}");
+    }
     let mut wrong = Vec::new();
     for (wanted, class, command) in &rows {
         let verdict = judged(command, &Policy::default());
@@ -366,7 +373,8 @@ fn a_usual_command_is_judged_at_once() {
         plain("cd /w/p && git log --oneline -20 -- src | head -5");
     }
     // A millisecond each in a release build; debug builds on loaded machines get more.
-    assert!(start.elapsed() < Duration::from_millis(50 * 20), "{:?}", start.elapsed());
+    let each = if cfg!(debug_assertions) { 20 } else { 1 };
+    assert!(start.elapsed() < Duration::from_millis(50 * each), "{:?}", start.elapsed());
 }
 
 // ── rules ──

@@ -5,7 +5,7 @@
 
 use crate::base::{AskId, RequestKey, SessionId, Tick};
 use crate::config::{Assessor, Mode};
-use crate::engine::docket::{Request, State};
+use crate::engine::docket::{Question, Request, State};
 use crate::engine::enforce::wants_person;
 use crate::engine::{Action, Engine};
 use crate::ledger::{Approval, Assessment, Decider, ModelShape};
@@ -20,8 +20,9 @@ pub(super) struct Consults(BTreeMap<AskId, Consult>);
 #[derive(Clone, Debug)]
 struct Consult {
     request: RequestKey,
-    /// Which of the configured programs.
+    /// Which of the configured programs, as it was configured when it was asked.
     which: usize,
+    assessor: Assessor,
     since: Tick,
     /// What was said of the request before.
     prior: Vec<Value>,
@@ -30,6 +31,11 @@ struct Consult {
 impl Engine {
     /// The rules leave a request to a person: programs outside are asked first, where there are any.
     pub(super) fn consult(&mut self, key: &RequestKey) {
+        let held = self.docket.get(key).and_then(|request| request.held.as_deref());
+        if held.is_none_or(|held| held.question != Question::None) {
+            // The person is being asked already: new rules left it at that.
+            return;
+        }
         let verdict = self.docket.get(key).and_then(|request| Some(verdict_of(request)?.clone()));
         let Some(verdict) = verdict else { return };
         if self.docket.asks_for_all || verdict.floor != Floor::None || wants_person(&verdict) {
@@ -62,7 +68,8 @@ impl Engine {
             line: self.brief(key, (request, verdict), &prior),
         };
         let ask = self.minter.mint_ask();
-        let consult = Consult { request: key.clone(), which, since: self.now, prior };
+        let assessor = assessor.clone();
+        let consult = Consult { request: key.clone(), which, assessor, since: self.now, prior };
         self.consults.0.insert(ask, consult);
         self.out.push(Action::Assess { ask, errand: Box::new(errand) });
     }
@@ -106,7 +113,7 @@ impl Engine {
     /// A program said something on the way.
     pub(super) fn opined(&mut self, ask: AskId, opinion: &Opinion) {
         let Some(consult) = self.consults.0.get(&ask).cloned() else { return };
-        let Some(id) = self.setup.config.assessors.get(consult.which).map(|it| it.id.clone()) else { return };
+        let id = consult.assessor.id.clone();
         let name = opinion.who.as_ref().map_or_else(|| id.clone(), |who| format!("{id}/{who}"));
         let said = self.opinion_recorded(&consult, &name, (opinion, None));
         if let Some(consult) = self.consults.0.get_mut(&ask) {
@@ -118,7 +125,7 @@ impl Engine {
     pub(super) fn assessed_outside(&mut self, ask: AskId, reply: Result<Box<Opinion>, String>) {
         let Some(mut consult) = self.consults.0.remove(&ask) else { return };
         let key = consult.request.clone();
-        let Some(assessor) = self.setup.config.assessors.get(consult.which).cloned() else { return };
+        let assessor = consult.assessor.clone();
         let Some(request) = self.docket.get(&key).filter(|request| request.state == State::Open) else {
             return;
         };
