@@ -2,8 +2,12 @@
 //! endings that git would convert (C33, C36, C37, C38).
 
 #![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
+use crate::proxy::until;
 use crate::scratch::Scratch;
+use hunkgate::base::RootId;
+use hunkgate::store::StateDir;
 use serde_json::Value;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The rows of a queue: path, calls, grade, and the text that stands there now.
 fn rows(hunks: &[Value]) -> Vec<(&str, Vec<&str>, &str, &str)> {
@@ -125,4 +129,27 @@ fn the_log_ends_with_the_calls_of_which_nothing_is_left() {
     assert_eq!(told.matches("superseded: ").count(), 1, "{told}");
     let (records, _) = scratch.says(&["log", "--json"]);
     assert!(!records.contains("superseded: "), "{records}");
+}
+
+// Nobody prompts and nobody asks: what a person writes is looked at because the kernel tells of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_person_writes_between_turns_is_looked_at_without_being_asked_for() {
+    let scratch = Scratch::git();
+    scratch.write("repository/mine", "one\n");
+    let mut live = scratch.session();
+    live.prompt("echo two > theirs");
+    let root = RootId::derive(scratch.repository().as_os_str().as_bytes());
+    let chain = StateDir::open(scratch.at("state")).unwrap().root_dir(&root).join("chain.jsonl");
+    for text in ["two\n", "three\n"] {
+        let before = std::fs::read_to_string(&chain).unwrap().len();
+        scratch.write("repository/mine", text);
+        until("the proxy looks at what was written", || {
+            let chain = std::fs::read_to_string(&chain).unwrap();
+            chain[before..].contains("\"why\":\"activity\"") && chain[before..].contains("\"mine\"")
+        });
+    }
+    let hunks = scratch.hunks();
+    assert!(hunks.iter().all(|hunk| hunk["path"] == "theirs"), "{hunks:?}");
+    live.end();
 }
