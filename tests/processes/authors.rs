@@ -150,6 +150,8 @@ fn what_a_person_writes_between_turns_is_looked_at_without_being_asked_for() {
         });
     }
     let hunks = scratch.hunks();
-    assert!(hunks.iter().all(|hunk| hunk["path"] == "theirs"), "{hunks:?}");
+    let rows = rows(&hunks);
+    let owners: Vec<_> = rows.iter().map(|(path, calls, grade, _)| (*path, calls.len(), *grade)).collect();
+    assert_eq!(owners, [("mine", 0, "external"), ("theirs", 1, "sole")], "{hunks:?}");
     live.end();
 }
