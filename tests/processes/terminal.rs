@@ -129,8 +129,7 @@ fn every_key(size: (u16, u16), layout: &str) {
     decide_with_every_key(&mut scene, &mut tty);
     tty.resize((60, 12));
     tty.sees_in_a_row(&["5/5", "help"]);
-    tty.keys("q");
-    tty.ends(0);
+    tty.leaves();
 }
 
 /// Reading, around and back: what is waited for is what only that key shows.
@@ -177,9 +176,11 @@ fn decide_with_every_key(scene: &mut Scene, tty: &mut Tty) {
     tty.keys("u");
     until("b.txt is there again", || scene.file("b.txt") == "one\nTWO\nthree\n");
     tty.sees("1/4");
+    tty.sees_in_a_row(&["┃", "undecided", "Write b.txt"]);
     tty.keys("U");
     until("b.txt is back", || scene.file("b.txt") == BACK);
     tty.sees("2/4");
+    tty.sees_in_a_row(&["┃", "rejected", "Write b.txt"]);
     tty.keys("]rbecause of c\r");
     until("c.txt is back", || scene.file("c.txt") == BACK);
     tty.sees("3/4");

@@ -98,6 +98,21 @@ impl Tty {
         resize(&self.master.as_fd().try_clone_to_owned().expect("cloned"), size);
     }
 
+    /// Presses `q` until it ends: a key that comes in the same instant as a change of the size is read with the next one.
+    pub(crate) fn leaves(mut self) {
+        let (begun, mut pressed): (Instant, Option<Instant>) = (Instant::now(), None);
+        while self.child.try_wait().expect("it was ours").is_none() {
+            if pressed.is_none_or(|at| at.elapsed() > Duration::from_secs(2)) {
+                pressed = Some(Instant::now());
+                // It may have ended meanwhile.
+                let _ = self.master.write_all(b"q");
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end:\n{}", self.screen());
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        self.ends(0);
+    }
+
     /// Waits for its end and says whether the terminal is as it was.
     pub(crate) fn ends(mut self, code: i32) {
         assert_eq!(self.ended().code(), Some(code));

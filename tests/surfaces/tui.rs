@@ -189,6 +189,18 @@ fn a_root_that_becomes_degraded_is_said_wherever_one_reads() {
 }
 
 #[test]
+fn whoever_went_on_is_not_taken_back_to_what_was_undone() {
+    let mut desk = Desk::with((80, 24), three());
+    desk.keys("a");
+    desk.decided("accept", json!([item("1", "accepted", "done", None)]));
+    desk.keys("u");
+    desk.decided("undo", json!([item("1", "unreviewed", "done", None)]));
+    desk.keys("G");
+    desk.list(three());
+    assert!(desk.rows()[desk.cursor()].contains("-5 +5"), "{}", desk.screen());
+}
+
+#[test]
 fn a_listing_that_may_not_know_of_a_decision_is_asked_for_again() {
     let mut desk = Desk::with((80, 24), three());
     desk.model.update(Msg::Moved);

@@ -5,7 +5,7 @@
 //! all units in one order, as blocks of known heights.
 //!
 //! ```text
-//!  keyboard, journals, answers ─▶ Msg ─▶ Model::update ─▶ Cmd ─▶ asker, reader, editor
+//!  keyboard, journals, answers ─▶ Msg ─▶ Model::update ─▶ Cmd ─▶ asker, decider, reader, editor
 //!                                          │
 //!                                        view ─▶ screen
 //! ```

@@ -39,6 +39,8 @@ impl Model {
 
     fn key(&mut self, stroke: &Stroke) -> Vec<Cmd> {
         self.message = None;
+        // Whoever goes on by themselves is not taken elsewhere by a listing that comes later.
+        self.asking.goto = None;
         if self.prompt.is_some() {
             return self.write(stroke);
         }
