@@ -14,7 +14,7 @@ while IFS= read -r line; do
     *'"session/new"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"sessionId":"s1"}}';;
     *'"session/prompt"'*)
       prompt=$id
-      command=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
+      command=$(printf '%s' "$line" | sed -n 's/.*"prompt":\[{[^}]*"text":"\([^"]*\)".*/\1/p')
       case "$command" in *deny*) (until "$HUNKGATE" pending | grep -q rev; do :; done
         "$HUNKGATE" deny r- > "$SAID" 2>&1; echo $? >> "$SAID") & ;; esac
       echo '{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t'$id'","title":"run","kind":"execute","rawInput":{"command":"'"$command"'"}},"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"once","name":"Once","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}';;
