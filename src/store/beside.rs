@@ -2,6 +2,7 @@
 
 /// What a look depends on besides the worktree, and may have moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "four places, each of which moved or did not")]
 pub(crate) struct Beside {
     /// The root's chain.
     pub(crate) chain: bool,

@@ -87,7 +87,8 @@ impl RootStore {
     /// Says whether what moved beside the worktree is our own doing.
     fn is_as_left(&self) -> bool {
         let Beside { chain, objects, grown, head } = self.since.beside;
-        !objects && !head && !(grown && !self.objects.is_as_left()) && !(chain && !self.chain.is_as_left())
+        let foreign = objects || head;
+        !foreign && (!grown || self.objects.is_as_left()) && (!chain || self.chain.is_as_left())
     }
 
     /// Names the places whose watches tell of the chain, the store and `HEAD`.
