@@ -321,6 +321,15 @@ fn made() -> tempfile::TempDir {
     dir
 }
 
+/// Prints the most memory that a process had, where the system tells.
+fn say_peak(process: u32) {
+    let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return };
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    let kib: u64 = peak.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or_default();
+    let what = "  most memory of the terminal UI";
+    println!("{what:<44} {:>8} MiB {:>12} {:>9}", kib / 1024, "", "<= 80MB");
+}
+
 fn whole(name: &str, before: &Path, after: &Path) {
     println!("{name}: a proxy, an agent and `hunkgate review` on a terminal of {} × {}", SIZE.0, SIZE.1);
     let dir = tempfile::tempdir().unwrap();
@@ -401,17 +410,7 @@ fn whole(name: &str, before: &Path, after: &Path) {
         times.push(begun.elapsed());
     }
     row("  a turn of the agent, until it is on screen", median(times), "-");
-    if let Ok(status) = std::fs::read_to_string(format!("/proc/{}/status", tty.child.id())) {
-        let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
-        let kib: u64 = peak.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or_default();
-        println!(
-            "{:<44} {:>8} MiB {:>12} {:>9}",
-            "  most memory of the terminal UI",
-            kib / 1024,
-            "",
-            "<= 80MB"
-        );
-    }
+    say_peak(tty.child.id());
     tty.keys("q");
     tty.ends(0);
     drop(stdin);

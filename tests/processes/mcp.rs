@@ -1,6 +1,5 @@
 //! An agent with the MCP server reviews: elsewhere it comments, at home it decides nothing.
 
-#![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
 use crate::scratch::Scratch;
 use serde_json::{Value, json};
 

@@ -21,14 +21,17 @@ impl Browser {
     pub(crate) fn start() -> Option<Self> {
         let started =
             Command::new("chromedriver").arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut driver = match started {
-            Ok(driver) => driver,
+        match started {
+            Ok(driver) => Some(Self::driven_by(driver)),
             Err(error) => {
                 assert!(std::env::var_os("HUNKGATE_BROWSER").is_none(), "no chromedriver: {error}");
                 eprintln!("no chromedriver: the page is not tested");
-                return None;
+                None
             }
-        };
+        }
+    }
+
+    fn driven_by(mut driver: Child) -> Self {
         let mut lines = BufReader::new(driver.stdout.take().expect("piped")).lines();
         let port = loop {
             let line = lines.next().expect("a line of chromedriver").expect("readable");
@@ -61,7 +64,7 @@ impl Browser {
         let wanted = json!({ "capabilities": { "alwaysMatch": { "goog:chromeOptions": { "args": args }, "goog:loggingPrefs": { "browser": "ALL" } } } });
         let session = browser.call("POST", "/session", Some(&wanted));
         browser.session = session["sessionId"].as_str().expect("a session").to_owned();
-        Some(browser)
+        browser
     }
 
     fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Value {

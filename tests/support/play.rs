@@ -498,7 +498,8 @@ impl Play {
         {
             let shown = surface.show(&answer);
             let read = shown.to_lowercase();
-            for must in must_show(&answer).iter().filter(|must| !read.contains(&must.to_lowercase())) {
+            let hidden = must_show(&answer).into_iter().find(|must| !read.contains(&must.to_lowercase()));
+            if let Some(must) = hidden {
                 return Err(format!("{must:?} is not shown:\n{shown}"));
             }
         }

@@ -7,8 +7,8 @@ use hunkgate::review::{Answer, Ask, Problem};
 use hunkgate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port};
 use serde_json::json;
 use std::net::SocketAddr;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 pub(super) fn rich() -> hunkgate::ledger::ListingShape {
     serde_json::from_value(rich_listing()).unwrap()
@@ -81,13 +81,13 @@ impl Port for Fake {
 
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
         let mark = cursor.entry(Log::Session(session.clone())).or_default();
-        let mut lines = self.log.lock().unwrap().clone();
+        let mut lines = self.log.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // As they lie in a file, one behind the other.
         lines.iter_mut().zip(1..).for_each(|(line, number)| {
             line.line = number;
             line.log = Log::Session(session.clone());
         });
-        let lines = lines.split_off(usize::try_from(mark.lines).unwrap().min(lines.len()));
+        let lines = lines.split_off(usize::try_from(mark.lines).unwrap_or(usize::MAX).min(lines.len()));
         let all = mark.lines + lines.len() as u64;
         *mark = Mark { lines: all, bytes: 0, told: all };
         Ok(lines)

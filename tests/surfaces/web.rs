@@ -316,7 +316,7 @@ fn a_file_is_drawn_from_what_is_kept_of_it() {
     assert_eq!((reply.status, file["lines"].as_array().unwrap().len()), (200, 3));
     let runs = file["runs"][1].as_array().unwrap();
     let units: u64 = runs.iter().map(|run| run[0].as_u64().unwrap()).sum();
-    assert_eq!(units as usize, "\tlet a = 2;".len());
+    assert_eq!(units, "\tlet a = 2;".len() as u64);
     let sides = &file["hunks"]["1".repeat(32)];
     assert_eq!(
         sides["before"][0].as_array().unwrap().iter().filter(|run| run[1].as_u64().unwrap() >= 8).count(),
