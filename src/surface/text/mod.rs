@@ -32,9 +32,7 @@ pub use policy::verdict;
 pub use record::LogText;
 pub use sessions::sessions;
 pub use style::Style;
+pub(in crate::surface) use style::count;
 #[cfg(feature = "tui")]
-pub(in crate::surface) use {
-    hunk::grade_words,
-    style::{count, is_steering},
-};
+pub(in crate::surface) use {hunk::grade_words, style::is_steering};
 pub(in crate::surface) use {replay::replay, style::harmless};
