@@ -17,7 +17,6 @@ mod id;
 mod leg;
 mod path;
 mod pattern;
-mod sha256;
 mod share;
 mod time;
 
@@ -29,6 +28,5 @@ pub use id::{
 pub use leg::Leg;
 pub use path::{PathError, RepoPath, Roots};
 pub use pattern::Patterns;
-pub use sha256::sha256_hex;
 pub use share::Share;
 pub use time::{Tick, WallNs};

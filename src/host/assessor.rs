@@ -1,6 +1,6 @@
 //! Programs outside that are asked about requests: each in its own process group, one line in, one line out, ended at its time.
 
-use crate::base::{AskId, sha256_hex};
+use crate::base::AskId;
 use crate::config::Config;
 use crate::engine::Input;
 use crate::host::event::{Event, Inbox};
@@ -9,6 +9,7 @@ use crate::policy::{Errand, Hearing, LONGEST_LINE, Opinion, Told};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd;
@@ -218,6 +219,11 @@ fn find(program: &str) -> Option<PathBuf> {
 fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns the SHA-256 of some bytes, as `sha256sum` writes it.
+fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Notes what each of the configured programs is now: its digest stands in the record of the rules in force.

@@ -2,10 +2,14 @@
 
 use crate::judged::{Scene, prompt, until};
 use crate::proxy::Proxy;
-use hunkgate::base::sha256_hex;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
+
+fn sha256_hex(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
 
 /// A scene whose requests are judged by a script; `more` is what else its section says.
 fn scene(script: &str, more: &str) -> Scene {
