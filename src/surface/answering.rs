@@ -139,6 +139,18 @@ impl DenyArgs {
     }
 }
 
+/// Returns the one session that is named, else every session that a proxy holds.
+fn meant<'r>(
+    rows: &'r [SessionRowShape],
+    request: &Request,
+    cwd: &Path,
+) -> Result<Vec<&'r SessionRowShape>, Problem> {
+    match request.session.as_deref() {
+        Some(session) => Ok(vec![choose(rows, Some(session), cwd)?]),
+        None => Ok(rows.iter().filter(|row| row.live).collect()),
+    }
+}
+
 /// Lists what waits: of one session where one is named, else of every session that a proxy holds.
 pub(super) fn pending(
     rows: &[SessionRowShape],
@@ -146,10 +158,7 @@ pub(super) fn pending(
     port: &dyn Port,
     terminal: &mut Terminal<'_>,
 ) -> Result<u8, Failure> {
-    let chosen = match request.session.as_deref() {
-        Some(session) => vec![choose(rows, Some(session), &terminal.cwd)?],
-        None => rows.iter().filter(|row| row.live).collect(),
-    };
+    let chosen = meant(rows, request, &terminal.cwd)?;
     let mut all = PendingShape::default();
     for row in chosen {
         all.items.extend(waiting(row, port)?.items);
@@ -253,10 +262,7 @@ pub(super) fn reload(
     port: &dyn Port,
     terminal: &mut Terminal<'_>,
 ) -> Result<u8, Failure> {
-    let chosen = match request.session.as_deref() {
-        Some(session) => vec![choose(rows, Some(session), &terminal.cwd)?],
-        None => rows.iter().filter(|row| row.live).collect(),
-    };
+    let chosen = meant(rows, request, &terminal.cwd)?;
     if chosen.is_empty() {
         let problem = Problem::new(ProblemKind::User, "no proxy runs: each reads its policy when it starts");
         return Err(problem.into());

@@ -101,16 +101,22 @@ fn a_command_that_talks_to_the_example_script_changes_nothing() {
     assert_eq!(decided(&mut proxy, 6, "make # prod-db is fine, says the judge").as_deref(), Some("no"));
 }
 
-#[test]
-fn a_program_that_takes_too_long_is_ended_with_all_that_it_started() {
-    let script = "#!/bin/sh\nsleep 600 &\necho \"$$ $!\" > \"$1\"\nsleep 600\n";
+/// A scene whose requests are judged by a script that may take so many seconds and is told where to write its processes.
+fn slow(script: &str, seconds: u32) -> (Scene, String) {
     let scene = Scene::new("");
     let (program, pids) = (scene.at("judge"), scene.at("pids"));
     std::fs::write(&program, script).expect("written");
     let config = format!(
-        "approvals = \"enforce\"\n[[assessor]]\nid = \"judge\"\ncommand = [\"sh\", {program:?}, {pids:?}]\ntimeout_s = 1\n"
+        "approvals = \"enforce\"\n[[assessor]]\nid = \"judge\"\ncommand = [\"sh\", {program:?}, {pids:?}]\ntimeout_s = {seconds}\n"
     );
     std::fs::write(scene.at("config.toml"), config).expect("written");
+    (scene, pids)
+}
+
+#[test]
+fn a_program_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let script = "#!/bin/sh\nsleep 600 &\necho \"$$ $!\" > \"$1\"\nsleep 600\n";
+    let (scene, pids) = slow(script, 1);
     let mut proxy = scene.opened();
     assert_eq!(decided(&mut proxy, 3, "make"), None);
     written(&pids).split_whitespace().for_each(gone);
@@ -121,13 +127,7 @@ fn a_program_that_takes_too_long_is_ended_with_all_that_it_started() {
 #[test]
 fn a_program_is_ended_when_nobody_waits_for_it_any_more() {
     let script = "#!/bin/sh\necho $$ > \"$1\"\nsleep 600\n";
-    let scene = Scene::new("");
-    let (program, pids) = (scene.at("judge"), scene.at("pids"));
-    std::fs::write(&program, script).expect("written");
-    let config = format!(
-        "approvals = \"enforce\"\n[[assessor]]\nid = \"judge\"\ncommand = [\"sh\", {program:?}, {pids:?}]\ntimeout_s = 600\n"
-    );
-    std::fs::write(scene.at("config.toml"), config).expect("written");
+    let (scene, pids) = slow(script, 600);
     let mut proxy = scene.opened();
     prompt(&mut proxy, 3, "make");
     let pid = written(&pids);
