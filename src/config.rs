@@ -11,9 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::de::DeTable;
 
 mod assessor;
+mod observe;
 mod read;
 
 pub use assessor::{Assessor, RiskCap};
+pub use observe::{Access, Observe};
 
 /// What a configuration means, every default filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct Config {
     pub mcp_may: BTreeSet<McpMay>,
     /// The rules of the policy, as they were written; a project's never allow.
     pub rules: Vec<RuleText>,
+    /// Paths of which every access is recorded.
+    pub observes: Vec<Observe>,
     /// The programs that are asked about requests, in order; a project has none.
     pub assessors: Vec<Assessor>,
     /// The files that rules come from.
@@ -270,6 +274,7 @@ impl Default for Config {
             web_port: 0,
             mcp_may: BTreeSet::from([McpMay::Comment]),
             rules: Vec::new(),
+            observes: Vec::new(),
             assessors: Vec::new(),
             sources: Vec::new(),
             read: None,
@@ -348,7 +353,7 @@ const KEYS: &[Key] = &[
 ];
 
 /// Sections that belong to capabilities still to come: accepted unread, and named in a warning.
-const LATER_SECTIONS: &[&str] = &["observe", "reviews"];
+const LATER_SECTIONS: &[&str] = &["reviews"];
 
 /// The sections of the policy. Requests are judged by them under `enforce`; `hunkgate policy` reads them always.
 const POLICY_SECTIONS: &[&str] = &["permissions", "rule", "assessor"];
@@ -392,6 +397,7 @@ pub struct Written {
     modes: Vec<ModeSetting>,
     sections: Vec<(&'static str, usize)>,
     rules: Vec<RuleText>,
+    observes: Vec<Observe>,
     assessors: Vec<Assessor>,
 }
 
@@ -479,11 +485,12 @@ impl Config {
         self.read = Some(written.digest.clone());
         self.comes_from(written);
         self.rules.extend(written.rules.iter().cloned());
+        self.observes.extend(written.observes.iter().cloned());
         self.assessors.extend(written.assessors.iter().cloned());
     }
 
     fn comes_from(&mut self, written: &Written) {
-        if !written.rules.is_empty() {
+        if !written.rules.is_empty() || !written.observes.is_empty() {
             self.sources.push(Source { file: written.file.clone(), digest: written.digest.clone() });
         }
     }
@@ -500,6 +507,7 @@ impl Config {
         self.on_record_failure = other.on_record_failure;
         self.modes = other.modes;
         self.rules = other.rules;
+        self.observes = other.observes;
         self.sources = other.sources;
         self.read = other.read;
         self.withhold.extend(other.withhold);
@@ -543,6 +551,7 @@ impl Config {
         }
         self.sections(written, USER_SECTIONS);
         self.comes_from(written);
+        self.observes.extend(written.observes.iter().cloned());
         for rule in &written.rules {
             if rule.decision == Decision::Allow {
                 self.warn(written.ignored(&rule.id, rule.line));
@@ -629,6 +638,7 @@ impl Written {
             modes: Vec::new(),
             sections: Vec::new(),
             rules: Vec::new(),
+            observes: Vec::new(),
             assessors: Vec::new(),
         };
         reader.table("", document.get_ref(), &mut written)?;
@@ -830,6 +840,22 @@ mod tests {
         let project = Config::of(None, Some(&written("[[assessor]]\nid = 'x'\ncommand = ['y']\n")));
         assert!(project.assessors.is_empty());
         assert_eq!(project.warnings.len(), 1, "{:?}", project.warnings);
+    }
+
+    #[test]
+    fn what_is_observed_has_a_name_and_paths_and_a_project_may_add_to_it() {
+        let text = "[[observe]]\nid = 'a'\npaths = ['db/**']\naccess = ['write', 'delete']\n";
+        let config = user(text);
+        assert_eq!((config.observes.len(), config.observes[0].line, &config.warnings), (1, 1, &Vec::new()));
+        assert_eq!(config.observes[0].access, [Access::Write, Access::Delete].into());
+        assert_eq!(config.approvals, Approvals::Observe);
+        assert_eq!(Config::of(Some(&written(text)), Some(&written(text))).observes.len(), 2);
+        for bad in
+            ["id = 'a'", "paths = ['a']", "id = 'a'\npaths = []", "id = 'a'\npaths = ['b']\naccess = ['run']"]
+        {
+            fails(&format!("[[observe]]\n{bad}\n"));
+        }
+        assert_eq!(fails("[[observe]]\nid = 'a'\npath = 'b'").message, "unknown key observe.path");
     }
 
     #[test]

@@ -37,6 +37,8 @@ impl Reader<'_> {
                     "assessor" => written.assessors = self.assessors(value.get_ref(), at)?,
                     _ => {}
                 }
+            } else if path == "observe" {
+                self.observes(value.get_ref(), at, written)?;
             } else if path == "modes" {
                 self.modes(value.get_ref(), at, written)?;
             } else if let Some(key) = KEYS.iter().find(|key| key.name == path) {
@@ -354,7 +356,7 @@ impl Reader<'_> {
         ConfigError { file: self.file.to_owned(), line: self.line(at), message, hint }
     }
 
-    fn line(self, at: usize) -> usize {
+    pub(super) fn line(self, at: usize) -> usize {
         self.text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
     }
 }
@@ -371,7 +373,7 @@ fn nearest(path: &str) -> Option<&'static str> {
         .iter()
         .map(|key| key.name)
         .chain(LATER_SECTIONS.iter().chain(POLICY_SECTIONS).copied())
-        .chain(["modes"]);
+        .chain(["modes", "observe"]);
     names
         .map(|name| (distance(name), name))
         .min()

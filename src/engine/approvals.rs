@@ -79,6 +79,34 @@ impl Engine {
         self.docket.tell(&session, &mut wanted);
         if wanted.command.is_some() {
             self.wants(None, wanted);
+        } else if self.policy.observes() {
+            self.touches(&wanted);
+        }
+    }
+
+    /// A call says which paths it comes to: that is recorded where one of them is observed.
+    fn touches(&mut self, wanted: &Wanted) {
+        let session = &wanted.session;
+        let (Some(call), Some(recorder)) = (&wanted.call, self.record_keeper(session)) else { return };
+        let Some(subject) = Subject::of(wanted).touched() else { return };
+        let binding = subject.binding(&self.setup.redactor, session);
+        if !self.docket.announce(session, call, &binding) {
+            return;
+        }
+        let Some(case) = self.case_of(&subject, &recorder) else { return };
+        let key = RequestKey::new(self.minter.mint("r"));
+        let asking = self.asking(&key, (wanted, &subject), (session, &recorder), &binding);
+        let ask = self.minter.mint_ask();
+        self.waits.insert(ask, Wait::Observing(recorder, Box::new(asking)));
+        self.out.push(Action::Judge { ask, case: Box::new(case) });
+    }
+
+    /// It was found out where the paths of a call lead.
+    fn touched(&mut self, recorder: &SessionId, asking: Asking, finding: &Result<Box<Finding>, String>) {
+        if finding.as_ref().is_ok_and(|finding| !finding.observers.is_empty()) {
+            let assessment = self.assessed(&asking.request, finding);
+            self.approval(recorder, Approval::Observed(asking));
+            self.approval(recorder, Approval::Assessed(assessment));
         }
     }
 
@@ -209,6 +237,7 @@ impl Engine {
                 self.approval(&recorder, Approval::Assessed(assessment));
                 self.chain(&request, finding);
             }
+            Some(Wait::Observing(recorder, asking)) => self.touched(&recorder, *asking, &finding),
             Some(Wait::Confirming(request)) => self.confirmed(&request, finding),
             Some(Wait::Gate(gate)) => self.gate_placed(gate, finding),
             Some(other) => {
@@ -220,7 +249,10 @@ impl Engine {
 
     fn assessed(&self, request: &RequestKey, finding: &Result<Box<Finding>, String>) -> Assessment {
         match finding {
-            Ok(finding) => self.assessment(request.clone(), &finding.verdict),
+            Ok(finding) => Assessment {
+                observers: finding.observers.clone(),
+                ..self.assessment(request.clone(), &finding.verdict)
+            },
             Err(reason) => Assessment {
                 request: request.clone(),
                 assessor: "policy".to_owned(),
@@ -231,6 +263,7 @@ impl Engine {
                 floor: "none".to_owned(),
                 rules: Vec::new(),
                 reasons: vec![self.setup.redactor.redact(reason)],
+                observers: Vec::new(),
                 confidence: None,
                 model: None,
                 latency_ms: None,
@@ -251,6 +284,7 @@ impl Engine {
             floor: word(&verdict.floor),
             rules: shape.rules,
             reasons: shape.reasons.into_iter().take(8).map(|reason| reason.says).collect(),
+            observers: Vec::new(),
             confidence: None,
             model: None,
             latency_ms: None,
@@ -432,7 +466,7 @@ impl Engine {
     /// Compiles the rules that are configured, and says so in the session's ledger.
     pub(super) fn load_policy(&mut self, id: &SessionId) {
         let home = self.setup.home.clone();
-        match Policy::compile(&self.setup.config.rules, home.as_deref()) {
+        match Policy::of(&self.setup.config, home.as_deref()) {
             Ok(policy) => self.policy = std::sync::Arc::new(policy),
             Err(error) => {
                 self.docket.asks_for_all = true;

@@ -206,6 +206,7 @@ impl Engine {
             floor: "none".to_owned(),
             rules: Vec::new(),
             reasons: Vec::new(),
+            observers: Vec::new(),
             confidence: None,
             model: None,
             latency_ms: Some(took),

@@ -104,6 +104,7 @@ impl Engine {
                 | Wait::Stir(_)
                 | Wait::Verdict(..)
                 | Wait::Confirming(_)
+                | Wait::Observing(..)
                 | Wait::Gate(_)
                 | Wait::Spending(..)
                 | Wait::Keeping(..),

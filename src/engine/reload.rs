@@ -106,8 +106,7 @@ impl Engine {
                 whole.tighten(written);
             }
         }
-        let policy =
-            Policy::compile(&whole.rules, self.setup.home.as_deref()).map_err(|error| error.to_string())?;
+        let policy = Policy::of(&whole, self.setup.home.as_deref()).map_err(|error| error.to_string())?;
         let warnings = whole.warnings.clone();
         let config = &mut self.setup.config;
         config.warnings.retain(|known| !known.starts_with(KEPT) && !self.files.own.warnings.contains(known));
@@ -145,11 +144,13 @@ impl Engine {
     pub(super) fn policy_loaded(&mut self, id: &SessionId) {
         let rules = &self.setup.config.rules;
         let programs = &self.setup.config.assessors;
-        let digest = self.setup.redactor.digest(format!("{rules:?} {programs:?}").as_bytes());
+        let observes = &self.setup.config.observes;
+        let digest = self.setup.redactor.digest(format!("{rules:?} {programs:?} {observes:?}").as_bytes());
         let assessors: Vec<_> = programs.iter().map(|it| (it.id.clone(), it.found.clone())).collect();
         let known = self.sessions.get(id).and_then(|known| self.ledger.session(&known.key));
         let last = known.and_then(|ledger| ledger.standing().policy());
-        if last == Some(&digest) || (rules.is_empty() && programs.is_empty() && last.is_none()) {
+        let silent = rules.is_empty() && programs.is_empty() && observes.is_empty();
+        if last == Some(&digest) || (silent && last.is_none()) {
             return;
         }
         let (approvals, rules, files) = (self.approvals_word(), self.rules(), self.policy_files());

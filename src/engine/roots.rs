@@ -238,6 +238,7 @@ impl Engine {
                 | Wait::Recovery { .. }
                 | Wait::Verdict(..)
                 | Wait::Confirming(_)
+                | Wait::Observing(..)
                 | Wait::Gate(_)
                 | Wait::Spending(..)
                 | Wait::Keeping(..)),

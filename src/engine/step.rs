@@ -91,6 +91,8 @@ pub(super) enum Wait {
     Confirming(crate::base::RequestKey),
     /// A request that may have to wait before the gate: it is found out where its paths lead.
     Gate(AskId),
+    /// What a call says that it comes to: it is found out whether any of it is observed.
+    Observing(SessionId, Box<crate::ledger::Asking>),
     /// A request for which a permission that outlives sessions is used.
     Spending(crate::base::RequestKey, String),
     /// A permission that is being kept beyond its session.

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 pub enum Approval {
     /// The agent asked.
     Requested(Asking),
-    /// It said or did something that nobody was asked about: an announced command, a read, a write or a terminal that passed.
+    /// It said or did something that nobody was asked about: an announced command, a read, a write or a terminal that passed,
+    /// or the call's word that it comes to a path which is observed.
     Observed(Asking),
     /// A layer said what it thinks.
     Assessed(Assessment),
@@ -322,6 +323,9 @@ pub struct Assessment {
     pub rules: Vec<String>,
     /// Why, the deciding reason first.
     pub reasons: Vec<Redacted>,
+    /// What observes a path that it comes to, by the ids of the configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observers: Vec<String>,
     /// How sure a program outside is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Share>,

@@ -72,6 +72,8 @@ pub struct Finding {
     pub stands: Vec<String>,
     /// Where the paths that it would change really lead, absolute.
     pub reals: Vec<String>,
+    /// What observes a path that it comes to, by id.
+    pub observers: Vec<String>,
     /// The permission that outlives sessions and allows it. Filled in by who can read them.
     pub grant: Option<String>,
     /// By which policy it was judged.
@@ -137,7 +139,8 @@ impl Case {
         }
         let stands = self.subject.effects().iter().map(|effect| stands(effect, &context)).collect();
         let reals = self.subject.effects().iter().flat_map(|effect| leads(effect, &context)).collect();
-        Finding { verdict, stands, reals, grant: None, epoch: self.epoch, news: None }
+        let observers = super::observe::met(self.policy.observers(), &self.subject, &context);
+        Finding { verdict, stands, reals, observers, grant: None, epoch: self.epoch, news: None }
     }
 
     fn context<'g>(&self, ground: &'g dyn Ground) -> Context<'g> {

@@ -153,6 +153,22 @@ impl Subject {
         redactor.digest(canonical.to_string().as_bytes())
     }
 
+    /// Returns the files that it comes to, without their texts; `None` where it names none.
+    pub fn touched(&self) -> Option<Self> {
+        let mut effects: Vec<Effect> = Vec::new();
+        for effect in &self.effects {
+            let bare = match effect {
+                Effect::Write { path, .. } => Effect::Write { path: path.clone(), new: None },
+                Effect::Read { .. } | Effect::Delete { .. } | Effect::Move { .. } => effect.clone(),
+                Effect::Exec { .. } | Effect::Fetch { .. } | Effect::Opaque { .. } => continue,
+            };
+            if !effects.contains(&bare) {
+                effects.push(bare);
+            }
+        }
+        (!effects.is_empty()).then_some(Self { effects, evidence: self.evidence })
+    }
+
     /// Returns what it wants; never empty.
     pub fn effects(&self) -> &[Effect] {
         &self.effects

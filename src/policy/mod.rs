@@ -28,6 +28,7 @@ mod effect;
 mod floor;
 mod git;
 mod import;
+mod observe;
 mod place;
 mod plan;
 mod reach;

@@ -2,9 +2,10 @@
 
 use super::arg::{Arg, star};
 use super::classify::{Classified, Part, Redirects, classify};
+use super::observe::Observer;
 use super::place::{Context, Flat, Located};
 use super::reach::{Invocation, carried};
-use crate::config::{Decision, Mode, RuleBy, RuleText};
+use crate::config::{Config, Decision, Mode, RuleBy, RuleText};
 use globset::{GlobBuilder, GlobMatcher};
 use regex::{Regex, RegexBuilder};
 use std::collections::BTreeSet;
@@ -13,6 +14,7 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     rules: Vec<Rule>,
+    observers: Vec<Observer>,
 }
 
 /// Why rules cannot be used.
@@ -84,7 +86,7 @@ enum By {
 
 /// A pattern of paths.
 #[derive(Clone, Debug)]
-struct PathPattern {
+pub(super) struct PathPattern {
     /// Over the whole absolute path.
     absolute: Vec<GlobMatcher>,
     /// Over what lies beneath a root or the working directory.
@@ -92,6 +94,16 @@ struct PathPattern {
 }
 
 impl Policy {
+    /// Compiles what a configuration says of requests and runs the examples.
+    pub fn of(config: &Config, home: Option<&str>) -> Result<Self, PolicyError> {
+        let mut policy = Self::compile(&config.rules, home)?;
+        for text in &config.observes {
+            let error = |message| PolicyError { file: text.file.clone(), line: text.line, message };
+            policy.observers.push(Observer::compile(text, home).map_err(error)?);
+        }
+        Ok(policy)
+    }
+
     /// Compiles rules and runs their examples.
     pub fn compile(texts: &[RuleText], home: Option<&str>) -> Result<Self, PolicyError> {
         let mut rules = Vec::with_capacity(texts.len());
@@ -101,7 +113,7 @@ impl Policy {
             rule.examples(text).map_err(error)?;
             rules.push(rule);
         }
-        Ok(Self { rules })
+        Ok(Self { rules, observers: Vec::new() })
     }
 
     /// Says how many rules there are.
@@ -112,6 +124,15 @@ impl Policy {
     /// Says whether there is none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// Says whether there are paths of which every access is recorded.
+    pub fn observes(&self) -> bool {
+        !self.observers.is_empty()
+    }
+
+    pub(super) fn observers(&self) -> &[Observer] {
+        &self.observers
     }
 
     /// Returns the rules that decide so about a tool, in a mode.
@@ -422,7 +443,7 @@ fn host(address: &str) -> Option<String> {
 }
 
 impl PathPattern {
-    fn new(pattern: &str, home: Option<&str>) -> Result<Self, String> {
+    pub(super) fn new(pattern: &str, home: Option<&str>) -> Result<Self, String> {
         let (mut absolute, mut beneath) = (Vec::new(), Vec::new());
         if let Some(rest) = pattern.strip_prefix("~/") {
             let home = home.ok_or_else(|| format!("{pattern} wants a home directory, and there is none"))?;
@@ -444,7 +465,7 @@ impl PathPattern {
         Ok(Self { absolute, beneath })
     }
 
-    fn matches(&self, path: &str, context: &Context<'_>) -> bool {
+    pub(super) fn matches(&self, path: &str, context: &Context<'_>) -> bool {
         if self.absolute.iter().any(|glob| glob.is_match(path)) {
             return true;
         }

@@ -421,6 +421,6 @@ fn usable(config: &Config) -> Result<(), Problem> {
     }
     let home = env("HOME").filter(|home| !home.is_empty());
     let home = home.as_ref().map(|home| home.to_string_lossy());
-    let compiled = Policy::compile(&config.rules, home.as_deref());
+    let compiled = Policy::of(config, home.as_deref());
     compiled.map(drop).map_err(|error| Problem::new(ProblemKind::Config, error.to_string()))
 }

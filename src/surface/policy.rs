@@ -166,7 +166,7 @@ impl Desk {
             config.rules.extend(read(file)?.rules().iter().cloned());
         }
         let home = bench.home.as_deref().map(text_of);
-        let policy = Policy::compile(&config.rules, home.as_deref());
+        let policy = Policy::of(&config, home.as_deref());
         let policy = policy.map_err(|error| Problem::new(ProblemKind::Config, error.to_string()))?;
         Ok(Self {
             policy,

@@ -5,9 +5,10 @@ use super::approvals::{Filter, flat};
 use super::base64;
 use super::cli::{By, Request, What};
 use super::port::{Cursor, LogLine, Port};
-use super::text::{self, LogText, Style};
+use super::text::{self, LogText, Style, harmless};
 use crate::ledger::{
-    DegradedShape, Event, HunkShape, ItemShape, ListingShape, SessionRowShape, SessionsShape,
+    Approval, Asking, DegradedShape, Event, HunkShape, ItemShape, ListingShape, SessionRowShape,
+    SessionsShape,
 };
 use crate::review::{Answer, Ask, PatchText, Problem, ProblemKind, Selector};
 use serde_json::{Value, json};
@@ -172,6 +173,8 @@ struct Line<'l> {
 struct Reader {
     cursor: Cursor,
     text: LogText,
+    /// What was asked for last: what is said of it next is told with it.
+    asked: Option<Asking>,
 }
 
 impl Line<'_> {
@@ -244,13 +247,18 @@ impl Line<'_> {
                 let reason = line.record.as_ref().ok().and_then(|record| moves_the_queue(&record.event));
                 let gate = line.record.as_ref().ok().and_then(|record| moves_the_gate(&record.event));
                 let event = reason.map(|reason| json!({ "event": "review_changed", "reason": reason }));
-                let Some(mut event) = event.or(gate) else { continue };
+                let seen = line.record.as_ref().ok().and_then(|record| reader.observed(&record.event));
+                let wants = seen.as_ref().and_then(|seen| Some(seen["wants"].as_str()?.to_owned()));
+                let Some(mut event) = event.or(gate).or(seen) else { continue };
                 let text = if self.json {
                     event["session_id"] = json!(self.row.session_id);
                     format!("{event}\n")
                 } else {
                     reader.text.line(&terminal.out_style, &line)
                 };
+                if let Some(wants) = wants.filter(|_| !self.json) {
+                    writeln!(terminal.out, "observed: {}", harmless(&wants))?;
+                }
                 terminal.out.write_all(text.as_bytes())?;
             }
             terminal.out.flush()?;
@@ -283,6 +291,27 @@ fn moves_the_gate(event: &Event) -> Option<Value> {
             Some(json!({ "event": "review_gate", "gate": gate, "blocked": false, "how": how }))
         }
         _ => None,
+    }
+}
+
+impl Reader {
+    /// Returns what is told when a request or a call comes to a path that is observed.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else tells of it")]
+    fn observed(&mut self, event: &Event) -> Option<Value> {
+        match event {
+            Event::Approval(Approval::Requested(asking) | Approval::Observed(asking)) => {
+                self.asked = Some(asking.clone());
+                None
+            }
+            Event::Approval(Approval::Assessed(it)) if !it.observers.is_empty() => {
+                let asked = self.asked.as_ref().filter(|asked| asked.request == it.request);
+                let wants = asked.map(Asking::summary);
+                let told = json!({ "event": "observed", "request": it.request, "observers": it.observers,
+                    "wants": wants, "call": asked.and_then(|asked| asked.call.as_ref()) });
+                Some(told)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -69,7 +69,11 @@ pub(super) fn approval_line(approval: &Approval) -> String {
 
 fn assessed(it: &Assessment) -> String {
     let why = it.reasons.first().map(|why| format!(": {}", brief(why.as_str(), 100))).unwrap_or_default();
-    format!("{} {} says {} ({}, {}){why}", it.request, it.assessor, it.outcome, it.class, it.risk)
+    let seen = match it.observers.as_slice() {
+        [] => String::new(),
+        ids => format!(", observed: {}", harmless(&ids.join(", "))),
+    };
+    format!("{} {} says {} ({}, {}{seen}){why}", it.request, it.assessor, it.outcome, it.class, it.risk)
 }
 
 fn wanted(asking: &Asking) -> String {
