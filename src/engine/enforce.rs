@@ -467,8 +467,7 @@ impl Engine {
         if let Some(key) = self.docket.answered(&id) {
             self.request_cancelled(&key, reason);
         }
-        let null = serde_json::Value::Null;
-        self.send(Leg::Agent, author::error_answer(&id, CANCELLED, "cancelled", &null));
+        self.send(Leg::Agent, cancelled(&id));
         true
     }
 
@@ -503,7 +502,7 @@ impl Engine {
         let answer = if held.wanted.by == WantedBy::Permission && of_turn {
             author::cancelled_permission(&held.id)
         } else {
-            author::error_answer(&held.id, CANCELLED, "cancelled", &serde_json::Value::Null)
+            cancelled(&held.id)
         };
         self.send(Leg::Agent, answer);
     }
@@ -656,7 +655,8 @@ pub(super) fn cancelled(id: &IdToken) -> Bytes {
     author::error_answer(id, CANCELLED, "cancelled", &serde_json::Value::Null)
 }
 
-fn refusal(id: &IdToken, reason: &str) -> Bytes {
+/// Returns the answer that a request may not go on.
+pub(super) fn refusal(id: &IdToken, reason: &str) -> Bytes {
     author::error_answer(id, REFUSED, &format!("not allowed: {reason}"), &serde_json::Value::Null)
 }
 

@@ -16,6 +16,7 @@ use crate::engine::asking::Undecided;
 use crate::engine::conversation::Heard;
 use crate::engine::desk::ReplyTo;
 use crate::engine::docket::State;
+use crate::engine::enforce::{cancelled, refusal};
 use crate::engine::mediated::claimant;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Notice};
@@ -27,7 +28,6 @@ use crate::review::{self, Answer, Ask, Asked, Cards};
 use crate::session::Replay;
 use crate::wire::{self, IdToken};
 use bytes::Bytes;
-use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -273,19 +273,7 @@ impl Engine {
             let because = format!("what stands there cannot be trusted: {why}");
             return Some(Block { path, because, hunks: BTreeSet::new() });
         }
-        let turn = self.turn_of(&gated.keeper);
-        let held: Vec<&HunkShape> = listing
-            .hunks
-            .iter()
-            .filter(|hunk| hunk.is_owed())
-            .filter(|hunk| match &gated.about {
-                About::Files(files) => {
-                    files.iter().any(|(root, path)| covers((&self.ledger.root_path(root), path), hunk))
-                }
-                About::Agent => is_older(hunk, turn),
-                About::Command(_) => false,
-            })
-            .collect();
+        let held: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| self.waits_for(gated, hunk)).collect();
         let first = held.first()?;
         let (noun, verb) = if held.len() == 1 { ("change", "is") } else { ("changes", "are") };
         let whose = match gated.about {
@@ -295,6 +283,18 @@ impl Engine {
         let because = format!("{} {noun} {whose} {verb} not reviewed", held.len());
         let hunks = held.iter().map(|hunk| hunk.id.clone()).collect();
         Some(Block { path: first.path.clone(), because, hunks })
+    }
+
+    /// Says whether a request waits for the review of a hunk.
+    fn waits_for(&self, gated: &Gated, hunk: &HunkShape) -> bool {
+        let concerns = || match &gated.about {
+            About::Files(files) => {
+                files.iter().any(|(root, path)| covers((&self.ledger.root_path(root), path), hunk))
+            }
+            About::Agent => is_older(hunk, self.turn_of(&gated.keeper)),
+            About::Command(_) => false,
+        };
+        hunk.is_owed() && concerns()
     }
 
     /// It waits: said where the person looks, and asked about.
@@ -367,23 +367,9 @@ impl Engine {
         let Some(session) = self.jobs.remove(&job).map(|known| known.session) else { return };
         let standing = self.gates.of(|gated| gated.keeper == session && gated.stage == Stage::Standing);
         let gates: Vec<&Gated> = standing.iter().filter_map(|gate| self.gates.0.get(gate)).collect();
-        let turn = self.turn_of(&session);
-        let holding: BTreeSet<HunkId> = cards
-            .listing
-            .hunks
-            .iter()
-            .filter(|hunk| hunk.is_owed())
-            .filter(|hunk| {
-                gates.iter().any(|gated| match &gated.about {
-                    About::Files(files) => {
-                        files.iter().any(|(root, path)| covers((&self.ledger.root_path(root), path), hunk))
-                    }
-                    About::Agent => is_older(hunk, turn),
-                    About::Command(_) => false,
-                })
-            })
-            .map(|hunk| hunk.id.clone())
-            .collect();
+        let holds = |hunk: &&HunkShape| gates.iter().any(|gated| self.waits_for(gated, hunk));
+        let holding: BTreeSet<HunkId> =
+            cards.listing.hunks.iter().filter(holds).map(|hunk| hunk.id.clone()).collect();
         cards.cards.retain(|card| card.pieces.iter().any(|piece| holding.contains(&piece.id)));
         let shown: BTreeSet<HunkId> =
             cards.cards.iter().flat_map(|card| &card.pieces).map(|piece| piece.id.clone()).collect();
@@ -505,7 +491,7 @@ impl Engine {
         let answer = if gated.wanted.by == WantedBy::Permission && how != "withdrawn" {
             author::cancelled_permission(&gated.id)
         } else {
-            author::error_answer(&gated.id, CANCELLED, "cancelled", &Value::Null)
+            cancelled(&gated.id)
         };
         self.send(Leg::Agent, answer);
     }
@@ -550,15 +536,6 @@ impl Engine {
             self.gate_records(id, Event::GateReleased { gate, how: "restart".to_owned() });
         }
     }
-}
-
-/// The code of a refusal.
-const REFUSED: i64 = -32001;
-/// The code of a request that was cancelled.
-const CANCELLED: i64 = -32800;
-
-fn refusal(id: &IdToken, reason: &str) -> Bytes {
-    author::error_answer(id, REFUSED, &format!("not allowed: {reason}"), &Value::Null)
 }
 
 fn gate_name(gate: AskId) -> String {
