@@ -139,6 +139,17 @@ pub enum Mode {
     Normal,
 }
 
+impl Mode {
+    /// Returns its word in files, records and shapes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Auto => "auto",
+            Self::Normal => "normal",
+        }
+    }
+}
+
 /// `mcp.may`: what a reviewing agent may do beside looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum McpMay {
@@ -248,6 +259,17 @@ pub enum Decision {
     Ask,
     /// It is refused.
     Deny,
+}
+
+impl Decision {
+    /// Returns its word in files, records and shapes.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 impl Default for Config {

@@ -541,7 +541,7 @@ pub(super) fn meant(kind: &str) -> Outcome {
 }
 
 /// Returns the word by which a value is written.
-fn word(value: &impl serde::Serialize) -> String {
+pub(super) fn word(value: &impl serde::Serialize) -> String {
     serde_json::to_value(value).ok().and_then(|json| json.as_str().map(str::to_owned)).unwrap_or_default()
 }
 

@@ -5,6 +5,7 @@
 
 use crate::base::{AskId, RequestKey, SessionId, Tick};
 use crate::config::{Assessor, Mode};
+use crate::engine::approvals::word;
 use crate::engine::docket::{Question, Request, State};
 use crate::engine::enforce::wants_person;
 use crate::engine::{Action, Engine};
@@ -92,11 +93,7 @@ impl Engine {
             id: key.as_str(),
             rev: request.rev,
             scope: (self.setup.proxy.as_str(), request.recorder.as_str(), subagent),
-            mode: match self.mode_of(&request.recorder) {
-                Mode::Plan => "plan",
-                Mode::Normal => "normal",
-                Mode::Auto => "auto",
-            },
+            mode: self.mode_of(&request.recorder).as_str(),
             cwd: known.map(|known| known.cwd.as_str()).unwrap_or_default(),
             roots: &roots,
             home: self.setup.home.as_deref(),
@@ -240,9 +237,4 @@ impl Engine {
 
 fn verdict_of(request: &Request) -> Option<&Verdict> {
     Some(&request.held.as_deref()?.finding.as_ref()?.verdict)
-}
-
-/// Returns the word by which a value is written.
-fn word(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|json| json.as_str().map(str::to_owned)).unwrap_or_default()
 }

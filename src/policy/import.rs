@@ -213,7 +213,7 @@ impl Imported {
             let mine: Vec<String> =
                 simple.iter().filter(|rule| rule.decision == decision).map(|rule| rule.quoted()).collect();
             if !mine.is_empty() {
-                text += &format!("{} = [\n", word(decision));
+                text += &format!("{} = [\n", decision.as_str());
                 mine.iter().for_each(|rule| text += &format!("  {rule},\n"));
                 text += "]\n";
             }
@@ -260,10 +260,10 @@ impl Carried {
 
     /// Writes it as a `[[rule]]`.
     fn table(&self) -> String {
-        let mut text = format!("[[rule]]\n{}\ndecision = {}\n", self.by(), quoted(word(self.decision)));
+        let mut text = format!("[[rule]]\n{}\ndecision = {}\n", self.by(), quoted(self.decision.as_str()));
         let list = |items: &[String]| items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", ");
         if !self.modes.is_empty() {
-            let modes: Vec<String> = self.modes.iter().map(|mode| mode_word(*mode).to_owned()).collect();
+            let modes: Vec<String> = self.modes.iter().map(|mode| mode.as_str().to_owned()).collect();
             text += &format!("modes = [{}]\n", list(&modes));
         }
         if let Some(reason) = &self.reason {
@@ -299,7 +299,7 @@ impl Carried {
     }
 
     fn line(&self) -> String {
-        format!("{} {}", word(self.decision), self.by())
+        format!("{} {}", self.decision.as_str(), self.by())
     }
 
     fn shown(&self) -> String {
@@ -308,28 +308,12 @@ impl Carried {
 
     fn compiles(&self) -> Result<(), String> {
         let text = if self.is_simple() {
-            format!("[permissions]\n{} = [{}]\n", word(self.decision), self.quoted())
+            format!("[permissions]\n{} = [{}]\n", self.decision.as_str(), self.quoted())
         } else {
             self.table()
         };
         let written = Written::parse("imported", &text).map_err(|error| error.message)?;
         Policy::compile(written.rules(), Some("/home")).map(drop).map_err(|error| error.message)
-    }
-}
-
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    }
-}
-
-fn mode_word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Plan => "plan",
-        Mode::Normal => "normal",
-        Mode::Auto => "auto",
     }
 }
 

@@ -434,14 +434,6 @@ fn shown(simple: &super::plan::Simple) -> String {
     super::classify::shown(simple)
 }
 
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    }
-}
-
 impl Reason {
     fn new(layer: Layer, wants: Decision, says: impl Into<String>) -> Self {
         Self { layer, wants, rule: None, part: None, says: says.into() }
@@ -515,13 +507,13 @@ impl Verdict {
     pub fn shape(&self, redactor: &Redactor) -> VerdictShape {
         let reason = |reason: &Reason| ReasonShape {
             by: reason.layer,
-            wants: word(reason.wants),
+            wants: reason.wants.as_str(),
             rule: reason.rule.clone(),
             part: reason.part,
             says: redactor.redact(&reason.says),
         };
         VerdictShape {
-            verdict: word(self.decision),
+            verdict: self.decision.as_str(),
             class: self.kind,
             risk: self.risk,
             floor: self.floor,

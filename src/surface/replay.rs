@@ -112,7 +112,7 @@ fn item(
         kind,
         prompted: past.prompted,
         was: past.decided.as_ref().map(|(outcome, _)| *outcome),
-        now: word(verdict.decision),
+        now: verdict.decision.as_str(),
         because: bench.redact(because),
         approximate: is_redacted(&past.asking),
     }
@@ -202,12 +202,4 @@ fn is_redacted(asking: &Asking) -> bool {
         EffectShape::Fetch { url } => marked(url),
         EffectShape::Opaque { title, .. } => marked(title),
     })
-}
-
-fn word(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allow",
-        Decision::Ask => "ask",
-        Decision::Deny => "deny",
-    }
 }
