@@ -6,13 +6,29 @@ use crate::base::SessionKey;
 use crate::config::McpMay;
 use crate::host::kin;
 use crate::ledger::Channel;
-use crate::review::{Ask, Asked};
+use crate::review::{Ask, Asked, Problem, ProblemKind};
 use crate::store::StateDir;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+
+/// Returns the number of this process.
+pub(crate) fn ourselves() -> i32 {
+    i32::try_from(std::process::id()).unwrap_or_default()
+}
+
+/// Refuses what a process may not do that an agent started, where this is one; `what` says it.
+pub(crate) fn refuse_agents(state: &StateDir, what: &str) -> Result<(), Problem> {
+    match proxy_above(state, ourselves()) {
+        Some(_) => {
+            let message = format!("a process that an agent started may not {what}");
+            Err(Problem::new(ProblemKind::Conflict, message))
+        }
+        None => Ok(()),
+    }
+}
 
 /// Returns the proxy above a process, when there is one.
 pub(crate) fn proxy_above(state: &StateDir, pid: i32) -> Option<i32> {

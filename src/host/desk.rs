@@ -3,7 +3,7 @@
 use crate::base::{ProxyId, SessionKey};
 use crate::config::Config;
 use crate::engine::Input;
-use crate::host::ancestry::may_decide;
+use crate::host::ancestry::{may_decide, ourselves};
 use crate::host::clock::Clock;
 use crate::host::effects::{Effects, Place};
 use crate::host::event::Inbox;
@@ -23,8 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// Whether this process may decide is found out here; what `asked` says of it does not count.
 pub(crate) fn ask(state: &StateDir, config: &Config, mut asked: Asked) -> Answer {
-    let ours = i32::try_from(std::process::id()).unwrap_or_default();
-    asked.may_decide = may_decide(state, &config.mcp_may, ours, &asked);
+    asked.may_decide = may_decide(state, &config.mcp_may, ourselves(), &asked);
     let start = Instant::now();
     loop {
         match try_ask(state, config, &asked) {

@@ -2,7 +2,7 @@
 
 use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::Config;
-use crate::host::ancestry::{is_own, proxy_above};
+use crate::host::ancestry::{is_own, ourselves, proxy_above, refuse_agents};
 use crate::host::clock::Clock;
 use crate::host::{console, desk, peer};
 use crate::ledger::{
@@ -95,11 +95,7 @@ impl Port for Recorded {
 
     fn revoke(&self, grant: &str) -> Result<(), Problem> {
         let state = self.must_open()?;
-        let ours = i32::try_from(std::process::id()).unwrap_or_default();
-        if proxy_above(&state, ours).is_some() {
-            let message = "a process that an agent started may not revoke a standing permission";
-            return Err(Problem::new(ProblemKind::Conflict, message));
-        }
+        refuse_agents(&state, "revoke a standing permission")?;
         let event = GrantEvent::GrantRevoked { grant: grant.to_owned(), reason: "person".to_owned() };
         let now = Clock::start().now().wall;
         GrantFile::of(&state).append(now, |_| Ok(Some(event))).map_err(trouble)
@@ -107,11 +103,7 @@ impl Port for Recorded {
 
     fn delete(&self, session: &SessionKey) -> Result<(), Problem> {
         let state = self.must_open()?;
-        let ours = i32::try_from(std::process::id()).unwrap_or_default();
-        if proxy_above(&state, ours).is_some() {
-            let message = "a process that an agent started may not delete a session";
-            return Err(Problem::new(ProblemKind::Conflict, message));
-        }
+        refuse_agents(&state, "delete a session")?;
         if let Some(holder) = state.holder(session) {
             let problem =
                 Problem::new(ProblemKind::Conflict, format!("process {} holds the session", holder.pid));
@@ -124,14 +116,13 @@ impl Port for Recorded {
 impl Doors for Recorded {
     fn is_agents(&self, caller: Option<&Caller>) -> bool {
         let Ok(Some(state)) = self.open() else { return false };
-        let ours = i32::try_from(std::process::id()).unwrap_or_default();
-        proxy_above(&state, ours).is_some() || caller.is_some_and(|caller| peer::agents_hold(&state, caller))
+        proxy_above(&state, ourselves()).is_some()
+            || caller.is_some_and(|caller| peer::agents_hold(&state, caller))
     }
 
     fn is_own(&self, session: &SessionKey) -> bool {
         let Ok(Some(state)) = self.open() else { return false };
-        let ours = i32::try_from(std::process::id()).unwrap_or_default();
-        is_own(&state, ours, session)
+        is_own(&state, ourselves(), session)
     }
 
     fn ask_for(&self, session: &SessionKey, who: Who, ask: Ask) -> Answer {

@@ -2,7 +2,7 @@
 
 use crate::base::{RootId, SessionId, WallNs};
 use crate::config::Config;
-use crate::host::ancestry::proxy_above;
+use crate::host::ancestry::refuse_agents;
 use crate::host::clock::Clock;
 use crate::review::{Problem, ProblemKind};
 use crate::store::{SessionOnDisk, StateDir, Stock, StoreError};
@@ -75,11 +75,7 @@ pub fn sweep(state: &Path, config: &Config) -> Result<StockShape, Problem> {
     }
     let trouble = |error| Problem::new(ProblemKind::Internal, format!("failed to {error}"));
     let dir = StateDir::open(state).map_err(trouble)?;
-    let ours = i32::try_from(std::process::id()).unwrap_or_default();
-    if proxy_above(&dir, ours).is_some() {
-        let message = "a process that an agent started may not sweep";
-        return Err(Problem::new(ProblemKind::Conflict, message).hint("--dry-run says what there is"));
-    }
+    refuse_agents(&dir, "sweep").map_err(|problem| problem.hint("--dry-run says what there is"))?;
     let given_up = give_up(&dir, config).map_err(trouble)?;
     let swept = dir.sweep().map_err(trouble)?;
     let gone = found.roots.iter().filter(|root| swept.drop.contains(&root.root));
