@@ -341,14 +341,15 @@ impl History {
                 kept.insert(at, (history.carried.clone(), body.clone()));
             }
             let next = Body::of(step.after.as_ref(), scene.blobs);
-            let before = history.carried.clone();
+            let vacates = vacant(step.after) && !vacant(step.before);
+            let before = vacates.then(|| history.carried.clone());
             let source = step.source().and_then(|at| kept.get(&at));
             match (&step.role, source) {
                 (Role::Rename, _) => history.rename(step, scene),
                 (_, Some(source)) => history.put_back(step, source, [&body, &next]),
                 (_, None) => history.take(step, scene, [&body, &next], diffs),
             }
-            if vacant(step.after) && !vacant(step.before) {
+            if let Some(before) = before {
                 vacated = Some((before, body, step));
             } else if let Some((mut stood, text, emptied)) = vacated.take_if(|_| !vacant(step.after)) {
                 if emptied.after.is_none() || emptied.until(step) > SPLIT_NS {
