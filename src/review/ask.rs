@@ -125,9 +125,7 @@ impl Ask {
             | Self::Cards { .. } => false,
         }
     }
-}
 
-impl Ask {
     /// Says of what is planned whether it is only to be told, and whether it waits for no turn.
     pub fn manner(&self) -> (bool, bool) {
         if let Self::Decide(decide) = self {
