@@ -140,6 +140,11 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// Reads its word.
+    pub fn parse(word: &str) -> Option<Self> {
+        MODES.iter().find(|(known, _)| *known == word).map(|(_, mode)| *mode)
+    }
+
     /// Returns its word in files, records and shapes.
     pub fn as_str(self) -> &'static str {
         match self {

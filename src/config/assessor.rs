@@ -1,7 +1,7 @@
 //! `[[assessor]]`: programs outside that are asked about requests, and what they may bring about.
 
 use super::read::Reader;
-use super::{ConfigError, DECISIONS, Decision, MODES, Mode};
+use super::{ConfigError, DECISIONS, Decision, Mode};
 use crate::base::Share;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
@@ -122,13 +122,7 @@ impl Reader<'_> {
                 }
                 assessor.timeout_s = seconds;
             }
-            "modes" => {
-                for word in self.strings(name, at, value)? {
-                    let mode = MODES.iter().find(|(known, _)| *known == word);
-                    let wrong = || self.wrong(at, name, "a list of \"plan\", \"normal\", \"auto\"");
-                    assessor.modes.insert(mode.ok_or_else(wrong)?.1);
-                }
-            }
+            "modes" => assessor.modes = self.modes_of(name, at, value)?,
             "max_risk" => assessor.max_risk = Some(self.word(name, at, value, &RISKS)?),
             "min_confidence" => {
                 let text = value.as_float().map(|it| it.as_str().replace('_', ""));

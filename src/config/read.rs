@@ -1,7 +1,7 @@
 //! One file's text → what it says, with the line of each word.
 
 use super::{
-    Approvals, AtTurnEnd, ConfigError, DECISIONS, Defer, Holdable, KEYS, LATER_SECTIONS, MODES, McpMay,
+    Approvals, AtTurnEnd, ConfigError, DECISIONS, Defer, Holdable, KEYS, LATER_SECTIONS, MODES, McpMay, Mode,
     ModeSetting, OnRecordFailure, POLICY_SECTIONS, RuleBy, RuleText, Setting, Value, Written,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -129,17 +129,7 @@ impl Reader<'_> {
                 "env" => rule.env = self.strings(text, at, value)?,
                 "match" => rule.matches = self.strings(text, at, value)?.into_iter().collect(),
                 "not_match" => rule.not_matches = self.strings(text, at, value)?.into_iter().collect(),
-                "modes" => {
-                    for word in self.strings(text, at, value)? {
-                        let mode = MODES.iter().find(|(known, _)| *known == word);
-                        rule.modes.insert(
-                            mode.ok_or_else(|| {
-                                self.wrong(at, text, "a list of \"plan\", \"normal\", \"auto\"")
-                            })?
-                            .1,
-                        );
-                    }
-                }
+                "modes" => rule.modes = self.modes_of(text, at, value)?,
                 _ => return Err(self.unknown(at, &format!("rule.{text}"))),
             }
         }
@@ -280,6 +270,18 @@ impl Reader<'_> {
         let wrong = || self.wrong(at, name, "a list of strings");
         let items = value.as_array().ok_or_else(wrong)?;
         items.iter().map(|item| item.get_ref().as_str().map(str::to_owned).ok_or_else(wrong)).collect()
+    }
+
+    /// A list of modes.
+    pub(super) fn modes_of(
+        self,
+        name: &str,
+        at: usize,
+        value: &DeValue<'_>,
+    ) -> Result<BTreeSet<Mode>, ConfigError> {
+        let wrong = || self.wrong(at, name, "a list of \"plan\", \"normal\", \"auto\"");
+        let words = self.strings(name, at, value)?;
+        words.iter().map(|word| Mode::parse(word).ok_or_else(wrong)).collect()
     }
 
     pub(super) fn number(self, name: &str, at: usize, value: &DeValue<'_>) -> Result<u64, ConfigError> {

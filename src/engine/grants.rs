@@ -8,9 +8,7 @@ use crate::engine::step::Wait;
 use crate::engine::{Action, Engine, Level};
 use crate::ledger::{Approval, Channel, Decider, Evidence, Grant, GrantScope, UserGrant};
 use crate::policy::{Effect, Form, Level as Floor, Verdict};
-use crate::review::{
-    Answer, DocketAnswer, GrantItem, GrantsShape, Problem, ProblemKind, Resume, StandingAnswer,
-};
+use crate::review::{Answer, DocketAnswer, GrantItem, GrantsShape, Resume, StandingAnswer};
 
 /// A command that is longer is not offered for always.
 const SHORT: usize = 200;
@@ -166,23 +164,13 @@ impl Engine {
 
     /// Takes a standing permission of a session back.
     pub(super) fn revoke(&mut self, to: &ReplyTo, session: &SessionId, grant: &str) {
-        let listed = self.grants_of(session);
-        let mut found = listed.items.into_iter().filter(|item| item.key.starts_with(grant));
-        let answer = match (found.next(), found.next()) {
-            (Some(item), None) => {
+        let answer = match self.grants_of(session).named(grant) {
+            Ok(item) => {
                 let revoked = Approval::GrantRevoked { grant: item.key.clone(), reason: "person".to_owned() };
                 self.decision(session, revoked);
                 Answer::Docket(DocketAnswer::Revoked(Box::new(item)))
             }
-            (None, _) => {
-                let problem =
-                    Problem::new(ProblemKind::User, format!("no standing permission is called {grant}"));
-                Answer::Problem(problem.hint("`hunkgate grants` lists them"))
-            }
-            (Some(_), Some(_)) => {
-                let message = format!("{grant} begins several standing permissions");
-                Answer::Problem(Problem::new(ProblemKind::User, message).hint("`hunkgate grants` lists them"))
-            }
+            Err(problem) => Answer::Problem(problem),
         };
         self.reply(to, session, answer);
     }

@@ -2,6 +2,7 @@
 
 use crate::base::{RequestKey, SessionId, WallNs};
 use crate::ledger::{Asking, BadLine, FileDigest, GrantRow, GrantScope, Outcome, Redacted};
+use crate::review::{Problem, ProblemKind};
 use serde::{Deserialize, Serialize};
 
 /// What can be asked of the docket.
@@ -119,6 +120,20 @@ pub struct GrantItem {
     pub session_id: Option<SessionId>,
     /// What is recorded of it.
     pub record: serde_json::Value,
+}
+
+impl GrantsShape {
+    /// Returns the one permission that is called so, by its id or a unique prefix.
+    pub fn named(self, wanted: &str) -> Result<GrantItem, Problem> {
+        let is_meant = |item: &GrantItem| item.kind != "unreadable" && item.key.starts_with(wanted);
+        let mut found = self.items.into_iter().filter(is_meant);
+        let message = match (found.next(), found.next()) {
+            (Some(item), None) => return Ok(item),
+            (None, _) => format!("no standing permission is called {wanted}"),
+            (Some(_), Some(_)) => format!("{wanted} begins several standing permissions"),
+        };
+        Err(Problem::new(ProblemKind::User, message).hint("`hunkgate grants` lists them"))
+    }
 }
 
 impl DocketAnswer {

@@ -6,8 +6,8 @@ use super::terminal::{Failure, Terminal, choose};
 use super::text;
 use crate::ledger::{GrantScope, Outcome, SessionRowShape};
 use crate::review::{
-    Answer, Ask, DocketAnswer, DocketAsk, GrantItem, GrantsShape, PendingShape, Problem, ProblemKind,
-    Response, StandingAnswer,
+    Answer, Ask, DocketAnswer, DocketAsk, GrantsShape, PendingShape, Problem, ProblemKind, Response,
+    StandingAnswer,
 };
 use clap::{Args, Subcommand};
 use std::path::Path;
@@ -245,7 +245,7 @@ pub(super) fn grants(
         show(&DocketAnswer::Grants(all), request, terminal)?;
         return Ok(if broken { 4 } else { 0 });
     };
-    let item = only(all.items, wanted)?;
+    let item = all.named(wanted)?;
     if let Some((_, row)) = holders.iter().find(|(key, _)| *key == item.key) {
         let answer = port.ask(&row.key, Ask::Docket(DocketAsk::Revoke { grant: item.key }));
         return Ok(terminal.show(row, &answer, request.json)?);
@@ -273,22 +273,6 @@ pub(super) fn reload(
         code = code.max(terminal.show(row, &answer, request.json)?);
     }
     Ok(code)
-}
-
-fn only(items: Vec<GrantItem>, wanted: &str) -> Result<GrantItem, Problem> {
-    let named = |item: &GrantItem| item.kind != "unreadable" && item.key.starts_with(wanted);
-    let mut found = items.into_iter().filter(named);
-    match (found.next(), found.next()) {
-        (Some(item), None) => Ok(item),
-        (None, _) => {
-            Err(Problem::new(ProblemKind::User, format!("no standing permission is called {wanted}"))
-                .hint("`hunkgate grants` lists them"))
-        }
-        (Some(_), Some(_)) => {
-            Err(Problem::new(ProblemKind::User, format!("{wanted} begins several standing permissions"))
-                .hint("`hunkgate grants` lists them"))
-        }
-    }
 }
 
 fn show(answer: &DocketAnswer, request: &Request, terminal: &mut Terminal<'_>) -> std::io::Result<()> {

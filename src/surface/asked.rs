@@ -95,12 +95,7 @@ fn foreign(word: &str) -> Result<Foreign, String> {
 }
 
 fn mode(word: &str) -> Result<Mode, String> {
-    match word {
-        "plan" => Ok(Mode::Plan),
-        "normal" => Ok(Mode::Normal),
-        "auto" => Ok(Mode::Auto),
-        _ => Err("plan, normal or auto".to_owned()),
-    }
+    Mode::parse(word).ok_or_else(|| "plan, normal or auto".to_owned())
 }
 
 impl PolicyArgs {
