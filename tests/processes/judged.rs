@@ -171,6 +171,32 @@ fn what_waits_is_answered_from_a_terminal_and_from_nowhere_else() {
 }
 
 #[test]
+fn what_waits_is_said_and_answered_in_the_terminal_ui() {
+    let scene = Scene::new(ENFORCE);
+    let mut proxy = scene.opened();
+    prompt(&mut proxy, 3, "make");
+    until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    let mut command = scene.command(&["review"]);
+    command.env("TERM", "xterm-256color");
+    let mut tty = Tty::run(command, (100, 20));
+    for (id, text, keys, answer) in [(3, "make", "pa", "once"), (4, "make install", "prnot now\r", "no")] {
+        if id > 3 {
+            prompt(&mut proxy, id, text);
+            until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+        }
+        tty.sees(&format!("waits for your answer: `{text}` (p answers)"));
+        tty.sees("1 waiting for your answer: p");
+        tty.keys(keys);
+        let (answered, _) = until(&mut proxy, |frame| frame["id"] == id);
+        assert_eq!(answered["result"]["answer"], answer);
+        tty.loses("waiting for your answer");
+    }
+    let log = scene.json(&["log", "--approvals", "--kind", "decided", "--json"]);
+    assert_eq!(log["items"][0]["by"], json!({ "kind": "person", "channel": "tui" }), "{log}");
+    tty.leaves();
+}
+
+#[test]
 fn what_the_agent_runs_answers_no_request() {
     let scene = Scene::new(ENFORCE);
     let mut proxy = scene.opened();

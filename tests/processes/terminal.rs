@@ -32,6 +32,9 @@ while IFS= read -r line; do
 done
 "#;
 
+/// A file as it was before the agent.
+const BACK: &str = "one\ntwo\nthree\n";
+
 /// A tree, its state, and a proxy that records it.
 struct Scene {
     dir: tempfile::TempDir,
@@ -45,7 +48,7 @@ impl Scene {
         let top = dir.path().canonicalize().expect("there");
         std::fs::create_dir(top.join("tree")).expect("made");
         for name in ["a.txt", "b.txt", "c.txt", "d.txt"] {
-            std::fs::write(top.join("tree").join(name), "one\ntwo\nthree\n").expect("written");
+            std::fs::write(top.join("tree").join(name), BACK).expect("written");
         }
         let proxy = start(&["sh", "-c", AGENT], |command| {
             command.env("HUNKGATE_STATE_DIR", top.join("state")).env("TREE", top.join("tree"));
@@ -164,7 +167,6 @@ fn read_with_every_key(tty: &mut Tty) {
 
 /// Deciding, with the agent at work meanwhile.
 fn decide_with_every_key(scene: &mut Scene, tty: &mut Tty) {
-    const BACK: &str = "one\ntwo\nthree\n";
     tty.keys("a");
     tty.sees("✓ accepted");
     tty.sees("1/3");
@@ -238,6 +240,60 @@ fn every_key_does_what_it_says_side_by_side_on_a_small_terminal() {
 #[test]
 fn every_key_does_what_it_says_side_by_side_on_a_large_terminal() {
     every_key((200, 60), "side by side");
+}
+
+#[test]
+fn a_root_in_whose_place_another_directory_stands_is_said_after_the_next_look() {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    let mut tty = scene.review((160, 24));
+    tty.sees("0/1");
+    let (tree, aside) = (scene.path("tree"), scene.path("aside"));
+    std::fs::rename(&tree, &aside).expect("moved");
+    std::fs::create_dir(&tree).expect("made");
+    tty.keys("R");
+    tty.sees_in_a_row(&["! degraded: ", "another directory"]);
+    tty.keys("x");
+    tty.sees("refused: ");
+    assert_eq!(std::fs::read_dir(&tree).expect("there").count(), 0, "nothing is written there");
+    std::fs::remove_dir(&tree).expect("removed");
+    std::fs::rename(&aside, &tree).expect("moved back");
+    tty.keys("R");
+    tty.loses("degraded");
+    tty.keys("x");
+    until("a.txt is back", || scene.file("a.txt") == BACK);
+    tty.leaves();
+}
+
+#[test]
+fn a_key_in_the_same_instant_as_another_size_is_not_lost() {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    let mut tty = scene.review((80, 24));
+    tty.sees("0/1");
+    for round in 0..100 {
+        tty.resize((81 + round % 20, 25 + round % 20));
+        tty.keys("?");
+        tty.sees("any key closes");
+        tty.resize((80, 24));
+        tty.keys("j");
+        tty.keys("q");
+        tty.loses("any key closes");
+    }
+    tty.leaves();
+}
+
+#[test]
+fn a_long_text_is_pasted_to_its_end() {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    let mut tty = scene.review((80, 24));
+    tty.sees("0/1");
+    tty.keys(&format!("c\x1b[200~{}the end\x1b[201~", "word ".repeat(2_000)));
+    tty.sees("the end");
+    tty.keys("\r");
+    tty.sees("commented");
+    tty.leaves();
 }
 
 #[test]

@@ -98,18 +98,9 @@ impl Tty {
         resize(&self.master.as_fd().try_clone_to_owned().expect("cloned"), size);
     }
 
-    /// Presses `q` until it ends: a key that comes in the same instant as a change of the size is read with the next one.
+    /// Presses `q` and waits for its end.
     pub(crate) fn leaves(mut self) {
-        let (begun, mut pressed): (Instant, Option<Instant>) = (Instant::now(), None);
-        while self.child.try_wait().expect("it was ours").is_none() {
-            if pressed.is_none_or(|at| at.elapsed() > Duration::from_secs(2)) {
-                pressed = Some(Instant::now());
-                // It may have ended meanwhile.
-                let _ = self.master.write_all(b"q");
-            }
-            assert!(begun.elapsed() < PATIENCE, "it does not end:\n{}", self.screen());
-            std::thread::park_timeout(Duration::from_millis(1));
-        }
+        self.keys("q");
         self.ends(0);
     }
 

@@ -1,8 +1,10 @@
 //! The terminal UI without a terminal: messages in, screens and commands out.
 
 use crate::{comment, entry_hunk, rich_listing, snapshot, text_hunk};
-use hunkgate::ledger::ListingShape;
-use hunkgate::review::{Answer, Ask, Decide, DecideVerb, Problem, ProblemKind, Selector};
+use hunkgate::ledger::{ListingShape, Outcome};
+use hunkgate::review::{
+    Answer, Ask, Decide, DecideVerb, DocketAnswer, DocketAsk, Problem, ProblemKind, Response, Selector,
+};
 use hunkgate::surface::tui::{Cmd, Depth, FileText, Inks, Keys, Model, Msg, Setup, Stroke, Tag, Theme, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -10,7 +12,7 @@ use ratatui::style::Color;
 use serde_json::{Value, json};
 
 const KEYS: &str =
-    "j k ] [ } { down up space pageup g G l h a x A X r ! u U c v s t z enter / n N w d tab e i m R ? q";
+    "j k ] [ } { down up space pageup g G l h a x A X r ! u U c v s t z enter / n N w d tab e i m p R ? q";
 
 /// A model with a screen.
 #[derive(Debug)]
@@ -277,6 +279,75 @@ fn nothing_moves_under_the_reader() {
     assert!(desk.screen().contains("3 new"), "{}", desk.screen());
     desk.keys("w");
     assert!(desk.screen().contains("2 new"), "{}", desk.screen());
+}
+
+fn request(key: &str, summary: &str, resume: &str) -> Value {
+    json!({
+        "key": key, "rev": 2, "kind": "permission", "created": 0, "summary": summary, "resume": resume,
+        "shown": "editor", "session_id": "s1", "reasons": ["no rule says so"],
+        "record": {
+            "request": key, "rev": 2, "subagent": null, "turn": null, "call": null,
+            "method": "session/request_permission", "tool_kind": "execute", "title": summary,
+            "evidence": "structured", "effects": [], "options": [], "binding": "", "mode": null,
+            "covered_by": null, "supersedes": null,
+        },
+    })
+}
+
+fn waits(desk: &mut Desk, items: Value) {
+    let shape = serde_json::from_value(json!({ "items": items, "next": null })).unwrap();
+    let answer = Answer::Docket(DocketAnswer::Pending(shape));
+    desk.model.update(Msg::Answered(Tag::Pending, Box::new(answer)));
+}
+
+fn only_response(cmds: &[Cmd]) -> Response {
+    match cmds {
+        [Cmd::Ask(Tag::Response, Ask::Docket(DocketAsk::Respond(response)))] => response.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_waits_for_an_answer_is_said_and_answered_as_it_was_shown() {
+    let mut desk = Desk::with((100, 24), three());
+    let cmds = desk.model.update(Msg::Requested);
+    assert!(matches!(cmds.as_slice(), [Cmd::Ask(Tag::Pending, Ask::Docket(DocketAsk::Pending))]));
+    // What is only recorded here, and what nobody hears any more, is not asked of the person.
+    let two = json!([
+        request("r-1", "make", "none"),
+        request("r-2", "git push", "open"),
+        request("r-3", "make", "ask_again"),
+        request("r-4", "rm a", "open")
+    ]);
+    waits(&mut desk, two);
+    assert!(desk.rows()[0].contains("waits for your answer: git push, and 1 more (p answers)"));
+    assert!(desk.rows()[23].contains("2 waiting for your answer: p"), "{}", desk.screen());
+    desk.keys("p");
+    assert!(desk.screen().contains("no rule says so") && desk.screen().contains("a allow · x deny"));
+    let response = only_response(&desk.keys("a"));
+    let said = (response.request.as_str(), response.rev, response.outcome);
+    assert_eq!(said, ("r-2", Some(2), Outcome::Allow));
+    let response = only_response(&desk.keys("j x"));
+    assert_eq!((response.request.as_str(), response.outcome), ("r-4", Outcome::Deny));
+    let response = only_response(&desk.keys("r n o enter"));
+    assert_eq!((response.outcome, response.reason.as_deref()), (Outcome::Deny, Some("no")));
+    let done = json!({ "session_id": "s1", "key": "r-4", "rev": 2, "outcome": "deny", "summary": "rm a" });
+    let done = Answer::Docket(DocketAnswer::Responded(serde_json::from_value(done).unwrap()));
+    desk.model.update(Msg::Answered(Tag::Response, Box::new(done)));
+    assert!(
+        desk.screen().contains("denied: rm a") && desk.screen().contains("1 waiting"),
+        "{}",
+        desk.screen()
+    );
+    waits(&mut desk, json!([]));
+    assert!(!desk.screen().contains("waiting for your answer"), "{}", desk.screen());
+    desk.keys("p");
+    assert!(desk.screen().contains("nothing waits for your answer"), "{}", desk.screen());
+    assert_eq!(
+        only_decision(&desk.keys("a")).selector,
+        Selector::Ids(vec![id("1")]),
+        "keys decide hunks again"
+    );
 }
 
 // C80

@@ -67,6 +67,34 @@ pub(super) fn width(text: &str) -> usize {
     columns
 }
 
+/// Cuts a text into rows of at most so many columns, between words where it can be.
+pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut rows = vec![String::new()];
+    for word in text.split_inclusive(' ') {
+        let mut rest = word;
+        loop {
+            let Some(row) = rows.last_mut() else { return rows };
+            if width(row) + width(rest.trim_end()) <= columns {
+                row.push_str(rest);
+                break;
+            }
+            if !row.is_empty() {
+                rows.push(String::new());
+                continue;
+            }
+            // A word that is longer than a row is cut where the row ends.
+            let fits = |at: &usize| width(&rest[..*at]) <= columns;
+            let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
+            let first = rest.chars().next().map_or(0, char::len_utf8);
+            let cut = ends.take_while(fits).last().unwrap_or(first);
+            row.push_str(&rest[..cut]);
+            rest = &rest[cut..];
+            rows.push(String::new());
+        }
+    }
+    rows
+}
+
 enum Glyph {
     Tab,
     Shown(usize),
@@ -226,6 +254,15 @@ mod tests {
         assert_eq!(drawn("漢字x", 4, 1), [" ", "字", " ", "x"]);
         assert_eq!(drawn("e\u{301}x", 2, 0), ["e\u{301}", "x"]);
         assert_eq!(width("a\tb漢"), 7);
+    }
+
+    #[test]
+    fn a_text_is_wrapped_between_words_and_within_those_that_are_too_long() {
+        assert_eq!(wrapped("one two three", 8), ["one two ", "three"]);
+        assert_eq!(wrapped("/a/long/path is", 6), ["/a/lon", "g/path ", "is"]);
+        assert_eq!(wrapped("漢字漢字", 5), ["漢字", "漢字"]);
+        assert_eq!(wrapped("漢字", 1), ["漢", "字"]);
+        assert_eq!(wrapped("", 5), [""]);
     }
 
     #[test]

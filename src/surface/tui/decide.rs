@@ -270,7 +270,7 @@ impl Model {
         if lines.is_empty() {
             return self.say("this has not changed since you looked", Look::Faint);
         }
-        self.over = Some(Over { title: "Since you looked".to_owned(), lines, scroll: 0 });
+        self.over = Some(Over::of("Since you looked", lines));
     }
 }
 

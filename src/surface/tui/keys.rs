@@ -104,6 +104,8 @@ pub enum Action {
     Explain,
     /// What the agent will be told.
     Note,
+    /// What waits for the person's answer.
+    Pending,
     /// Look again.
     Refresh,
     /// What the keys do.
@@ -151,6 +153,7 @@ pub(super) const TABLE: &[(Action, &str, &str, &str)] = &[
     (Action::Edit, "edit", "e", "open $EDITOR at the line"),
     (Action::Explain, "explain", "i", "calls, evidence, history"),
     (Action::Note, "note", "m", "what the agent will be told"),
+    (Action::Pending, "pending", "p", "requests that wait for your answer"),
     (Action::Refresh, "refresh", "R ctrl-l", "look again"),
     (Action::Help, "help", "?", "this help"),
     (Action::Quit, "quit", "q ctrl-c", "leave"),

@@ -27,6 +27,7 @@ mod keys;
 mod leaf;
 mod model;
 mod msg;
+mod pending;
 mod rows;
 mod run;
 mod stream;

@@ -1,14 +1,19 @@
 //! The state of the terminal UI.
 
-use super::keys::Keys;
+use super::cells::wrapped;
+use super::keys::{Action, Keys};
 use super::leaf::Leaf;
 use super::msg::{Cmd, FileText, Tag};
+use super::pending::Pending;
 use super::stream::{FileKey, Kind, Layout, Order, Stop, Stream, Wishes};
 use super::theme::{Look, Theme};
 use super::tree::Tree;
 use crate::ledger::{CommentShape, ListingShape, StatusShape};
 use crate::review::{Ask, DecideVerb};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands before a notice.
+const NOTICE: &str = " ! ";
 
 /// What the terminal UI begins with.
 #[derive(Clone, Debug)]
@@ -57,6 +62,7 @@ pub struct Model {
     /// Hunks whose decision is on its way.
     pub(super) deciding: BTreeMap<String, DecideVerb>,
     pub(super) memory: Memory,
+    pub(super) pending: Pending,
 
     pub(super) tree: Tree,
     pub(super) over: Option<Over>,
@@ -104,8 +110,17 @@ pub(super) struct Memory {
 #[derive(Debug)]
 pub(super) struct Over {
     pub(super) title: String,
+    /// What the keys do there.
+    pub(super) keys: String,
     pub(super) lines: Vec<(String, Look)>,
     pub(super) scroll: usize,
+}
+
+impl Over {
+    /// Lays lines over the stream until the next key.
+    pub(super) fn of(title: &str, lines: Vec<(String, Look)>) -> Self {
+        Self { title: title.to_owned(), keys: "any key closes".to_owned(), lines, scroll: 0 }
+    }
 }
 
 /// A line that is being written.
@@ -122,6 +137,11 @@ pub(super) struct Prompt {
 pub(super) enum Purpose {
     /// The reason of a reject: the hunks with their digests as they were shown.
     Reason(Vec<(String, String)>),
+    /// The reason of a denial: the request and its revision as they were shown.
+    Denial {
+        request: String,
+        rev: u32,
+    },
     /// A comment: where, on what, and the digest of what was shown there.
     Comment {
         path: String,
@@ -158,6 +178,7 @@ impl Model {
             asking: Asking::default(),
             deciding: BTreeMap::new(),
             memory: Memory::default(),
+            pending: Pending::default(),
             tree: Tree::default(),
             over: None,
             prompt: None,
@@ -167,6 +188,7 @@ impl Model {
         };
         let mut wanted = model.look_again();
         wanted.push(Cmd::Ask(Tag::Status, Ask::Status));
+        wanted.push(Self::ask_pending());
         (model, wanted)
     }
 
@@ -216,6 +238,11 @@ impl Model {
             Some((key.clone(), u32::try_from(lines.len()).unwrap_or(u32::MAX)))
         });
         let changed = self.memory.changed.keys().cloned().collect();
+        let waits = self.pending.notice(&self.keys.of(Action::Pending));
+        let warnings = self.status.iter().flat_map(|status| &status.warnings);
+        let notices = waits.into_iter().chain(self.notices.iter().chain(warnings).cloned());
+        let columns = usize::from(self.size.0 - self.tree.columns(self.size.0));
+        let notices: Vec<String> = notices.flat_map(|notice| rows_of(&notice, columns)).collect();
         let wishes = Wishes {
             order: self.order,
             layout: self.layout,
@@ -223,7 +250,7 @@ impl Model {
             divided: &self.folds.divided,
             closed: &self.folds.closed,
             lengths: &lengths.collect(),
-            notices: &self.notices,
+            notices: &notices,
             changed: &changed,
         };
         self.stream = Stream::of(&self.leaves, &self.comments, &wishes);
@@ -388,11 +415,14 @@ impl Model {
         }
         notices
             .extend(listing.gate.as_ref().map(|gate| format!("{} waits to write {}", gate.tool, gate.path)));
-        if let Some(status) = &self.status {
-            notices.extend(status.warnings.iter().cloned());
-        }
         self.notices = notices;
     }
+}
+
+/// Writes a notice as rows of the screen.
+fn rows_of(notice: &str, columns: usize) -> Vec<String> {
+    let rows = wrapped(notice, columns.saturating_sub(NOTICE.len()).max(1)).into_iter().enumerate();
+    rows.map(|(nth, row)| if nth == 0 { format!("{NOTICE}{row}") } else { format!("   {row}") }).collect()
 }
 
 /// Where the reader is, by names that outlive the stream.

@@ -23,6 +23,8 @@ pub enum Msg {
     Read(Box<FileText>),
     /// The journals grew by something that moves the queue.
     Moved,
+    /// The agent asked for something, or somebody answered.
+    Requested,
     /// The editor came back: what is to be said, where something is.
     Edited(Option<String>),
     /// The process is asked to end.
@@ -64,4 +66,8 @@ pub enum Tag {
     Explain,
     /// What the agent will be told.
     Note,
+    /// What waits for the person's answer.
+    Pending,
+    /// The person's answer.
+    Response,
 }

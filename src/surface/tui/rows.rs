@@ -47,7 +47,7 @@ impl Painter<'_> {
         match block.kind {
             Kind::Notices => {
                 let text = self.model.stream.notices.get(row).map_or("", String::as_str);
-                put(buffer, self.theme, place, &format!(" ! {text}"), self.look(Look::Notice));
+                put(buffer, self.theme, place, text, self.look(Look::Notice));
             }
             Kind::Section(section) => {
                 put(

@@ -5,7 +5,8 @@ use super::model::{Model, Setup};
 use super::msg::{Cmd, FileText, Msg, Tag, Wanted};
 use super::theme::Theme;
 use super::view::view;
-use crate::base::SessionKey;
+use crate::base::{SessionKey, WallNs};
+use crate::ledger::Event as Journaled;
 use crate::review::{Answer, Ask};
 use crate::surface::base64;
 use crate::surface::ink::Inks;
@@ -32,10 +33,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often the journals are looked at.
 const WATCH: Duration = Duration::from_millis(150);
+/// How much earlier than it could be read a record may have been dated.
+const MARGIN: Duration = Duration::from_secs(1);
 /// How long a look at the keyboard takes before it is asked whether to go on.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -186,7 +189,8 @@ impl<'s> Loop<'s> {
         let (own, inbox) = (sitting.clone(), sender.clone());
         spawn(READER, move || read(&own, &wanted, &inbox))?;
         let (own, inbox) = (sitting.clone(), sender.clone());
-        spawn("watcher", move || watch(&own, &inbox))?;
+        let begun = shortly_before();
+        spawn("watcher", move || watch(&own, begun, &inbox))?;
         let mut signals = Signals::new([SIGTERM, SIGHUP, SIGINT])?;
         spawn("signals", move || {
             if signals.forever().next().is_some() {
@@ -273,8 +277,8 @@ impl<'s> Loop<'s> {
 /// Says whether what is asked with a tag must not be left half done.
 fn decides(tag: Tag) -> bool {
     match tag {
-        Tag::Decision | Tag::Comment => true,
-        Tag::Queue | Tag::Status | Tag::Explain | Tag::Note => false,
+        Tag::Decision | Tag::Comment | Tag::Response => true,
+        Tag::Queue | Tag::Status | Tag::Explain | Tag::Note | Tag::Pending => false,
     }
 }
 
@@ -403,21 +407,37 @@ fn coloured(inks: &Inks, wanted: &Wanted, lines: Vec<String>) -> FileText {
     std::panic::catch_unwind(colour).unwrap_or(plain)
 }
 
-/// Says when the journals grow by something that moves the queue.
-fn watch(sitting: &Sitting, inbox: &Sender<Msg>) {
+/// Says when the journals grow by something that moves the queue, or that the agent asked for.
+fn watch(sitting: &Sitting, begun: WallNs, inbox: &Sender<Msg>) {
     let mut cursor = Cursor::default();
-    let mut first = true;
     loop {
         let lines = sitting.port.log(&sitting.session, &mut cursor).unwrap_or_default();
-        let moved = lines
-            .iter()
-            .any(|line| line.record.as_ref().is_ok_and(|record| moves_the_queue(&record.event).is_some()));
-        if moved && !first && inbox.send(Msg::Moved).is_err() {
-            return;
+        // What was journaled before the first ask is in its answer.
+        let told =
+            || lines.iter().filter_map(|line| line.record.as_ref().ok()).filter(|record| record.at >= begun);
+        let news = [
+            told().any(|record| moves_the_listing(&record.event)).then_some(Msg::Moved),
+            told().any(|record| matches!(record.event, Journaled::Approval(_))).then_some(Msg::Requested),
+        ];
+        for msg in news.into_iter().flatten() {
+            if inbox.send(msg).is_err() {
+                return;
+            }
         }
-        first = false;
         std::thread::sleep(WATCH);
     }
+}
+
+/// Says whether another listing is answered after an event.
+fn moves_the_listing(event: &Journaled) -> bool {
+    moves_the_queue(event).is_some()
+        || matches!(event, Journaled::GateBlocked { .. } | Journaled::GateReleased { .. })
+}
+
+/// Returns the time from which on what is journaled may be missing in answers that are asked for now.
+fn shortly_before() -> WallNs {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    WallNs(i64::try_from(now.saturating_sub(MARGIN).as_nanos()).unwrap_or_default())
 }
 
 /// Returns a file's own name, byte for byte.

@@ -7,7 +7,7 @@ use super::stream::{FileKey, Layout};
 use super::theme::Look;
 use super::update::{Way, Which};
 use crate::ledger::{ListingShape, ReviewState, ShownShape};
-use crate::review::{Answer, Problem};
+use crate::review::{Answer, DocketAnswer, Problem};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of a file above which it begins folded.
@@ -19,9 +19,7 @@ impl Model {
             (Tag::Queue, answer) => self.take_queue(answer),
             (Tag::Status, Answer::Status(status)) => {
                 self.status = Some(status);
-                let listing = ListingShape::default();
-                if self.listed && self.notices.is_empty() {
-                    self.take_notices(&listing);
+                if self.listed {
                     self.rebuild();
                 }
                 Vec::new()
@@ -43,15 +41,25 @@ impl Model {
             (Tag::Note, Answer::Note(note)) => {
                 let text = note.unwrap_or_else(|| "nothing".to_owned());
                 let lines = text.lines().map(|line| (line.to_owned(), Look::Plain)).collect();
-                let title = "With your next prompt the agent is told".to_owned();
-                self.over = Some(Over { title, lines, scroll: 0 });
+                self.over = Some(Over::of("With your next prompt the agent is told", lines));
                 Vec::new()
+            }
+            (Tag::Pending, Answer::Docket(DocketAnswer::Pending(shape))) => {
+                self.take_pending(shape);
+                Vec::new()
+            }
+            (Tag::Response, Answer::Docket(answer)) => self.responded(&answer),
+            (Tag::Response, Answer::Problem(problem)) => {
+                self.complain(&problem);
+                vec![Self::ask_pending()]
             }
             (_, Answer::Problem(problem)) => {
                 self.complain(&problem);
                 Vec::new()
             }
-            (Tag::Status | Tag::Comment | Tag::Explain | Tag::Note, _) => Vec::new(),
+            (Tag::Status | Tag::Comment | Tag::Explain | Tag::Note | Tag::Pending | Tag::Response, _) => {
+                Vec::new()
+            }
         }
     }
 
@@ -167,5 +175,5 @@ fn explained(shown: &ShownShape) -> Over {
         };
         lines.push((format!("{state} by {} ({}){reason}", row.by, row.channel), Look::Plain));
     }
-    Over { title: "This hunk".to_owned(), lines, scroll: 0 }
+    Over::of("This hunk", lines)
 }

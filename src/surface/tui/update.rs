@@ -7,7 +7,7 @@ use super::model::{Model, Over, Prompt, Purpose};
 use super::msg::{Cmd, Msg, Tag};
 use super::stream::{FileKey, Kind, Layout, Order, Stop, is_open};
 use super::theme::Look;
-use crate::ledger::Grade;
+use crate::ledger::{Grade, Outcome};
 use crate::review::{Ask, DecideVerb};
 
 /// Rows that a turn of the wheel moves.
@@ -25,6 +25,7 @@ impl Model {
             Msg::Answered(tag, answer) => self.answered(tag, *answer),
             Msg::Read(text) => self.read(*text),
             Msg::Moved => self.look_again(),
+            Msg::Requested => vec![Self::ask_pending()],
             Msg::Edited(trouble) => {
                 if let Some(trouble) = trouble {
                     self.say(trouble, Look::Bad);
@@ -45,6 +46,9 @@ impl Model {
             return self.write(stroke);
         }
         let action = self.keys.action(stroke);
+        if self.lists_pending() {
+            return self.key_pending(stroke, action);
+        }
         if self.over.is_some() {
             return self.key_over(stroke, action);
         }
@@ -125,9 +129,11 @@ impl Model {
             Action::Edit => return self.edit(),
             Action::Explain => return self.explain(),
             Action::Note => return vec![Cmd::Ask(Tag::Note, Ask::Note)],
+            Action::Pending => return self.show_pending(),
             Action::Refresh => {
                 let mut cmds = self.look_again();
                 cmds.push(Cmd::Ask(Tag::Status, Ask::Status));
+                cmds.push(Self::ask_pending());
                 return cmds;
             }
             Action::Quit => return vec![Cmd::Quit],
@@ -299,7 +305,10 @@ impl Model {
 
     fn resize(&mut self, columns: u16, rows: u16) -> Vec<Cmd> {
         let anchored = self.stop().map(|stop| self.stream.block_of(stop).start.saturating_sub(self.scroll));
-        self.size = (columns, rows);
+        let width = std::mem::replace(&mut self.size, (columns, rows)).0;
+        if width != columns {
+            self.rebuild();
+        }
         if anchored.is_some_and(|row| row >= self.height()) {
             self.reveal();
         }
@@ -309,6 +318,10 @@ impl Model {
 
     fn wheel(&mut self, turns: i32) -> Vec<Cmd> {
         let rows = isize::try_from(turns * WHEEL).unwrap_or_default();
+        if self.lists_pending() {
+            self.step_pending(rows.signum());
+            return Vec::new();
+        }
         match self.over.as_mut() {
             Some(over) => {
                 let last = over.lines.len().saturating_sub(1);
@@ -321,6 +334,10 @@ impl Model {
 
     fn click(&mut self, x: u16, y: u16) -> Vec<Cmd> {
         let columns = self.tree.columns(self.size.0);
+        if self.lists_pending() {
+            self.close_pending();
+            return Vec::new();
+        }
         if self.over.is_some() || self.prompt.is_some() || usize::from(y) >= self.height() {
             self.over = None;
             return Vec::new();
@@ -369,7 +386,7 @@ impl Model {
     pub(super) fn ask_line(&mut self, purpose: Purpose) {
         let text = match &purpose {
             Purpose::Comment { path, .. } => self.drafts.get(path).cloned().unwrap_or_default(),
-            Purpose::Search | Purpose::Reason(_) => String::new(),
+            Purpose::Search | Purpose::Reason(_) | Purpose::Denial { .. } => String::new(),
         };
         let caret = text.chars().count();
         self.prompt = Some(Prompt { purpose, text, caret });
@@ -423,6 +440,10 @@ impl Model {
                 Vec::new()
             }
             Purpose::Reason(shown) => self.reject_with(shown, prompt.text),
+            Purpose::Denial { request, rev } => {
+                let reason = Some(prompt.text.trim().to_owned()).filter(|reason| !reason.is_empty());
+                Self::respond((request, rev), Outcome::Deny, reason)
+            }
             Purpose::Comment { path, lines, shown } => self.comment(path, lines, shown, prompt.text),
         }
     }
@@ -437,7 +458,7 @@ impl Model {
         lines.push((String::new(), Look::Plain));
         lines.push(("The mouse: click to stand, the wheel to move.".to_owned(), Look::Faint));
         lines.push(("Keys are set under [tui.keys] of your own configuration.".to_owned(), Look::Faint));
-        self.over = Some(Over { title: "Keys".to_owned(), lines, scroll: 0 });
+        self.over = Some(Over::of("Keys", lines));
     }
 
     fn explain(&self) -> Vec<Cmd> {

@@ -26,7 +26,8 @@ pub fn view(model: &Model, frame: &mut Frame<'_>) {
     }
     let stream = Rect { x: area.x + columns, width: area.width - columns, height: rows, ..area };
     screen.stream(buffer, stream);
-    if let Some(over) = &model.over {
+    let listed = model.pending.over(&screen.answering());
+    if let Some(over) = listed.as_ref().or(model.over.as_ref()) {
         screen.over(buffer, Rect { height: rows, ..area }, over);
     }
     let bottom = Place { x: area.x, y: area.y + rows, width: area.width };
@@ -107,12 +108,20 @@ impl Screen<'_> {
             put(buffer, self.theme, place, &blank, Style::reset());
             if line == 0 {
                 let title = format!(" {} ", over.title);
-                let rest = put_right(buffer, self.theme, place, " any key closes ", self.look(Look::Faint));
+                let keys = format!(" {} ", over.keys);
+                let rest = put_right(buffer, self.theme, place, &keys, self.look(Look::Faint));
                 put(buffer, self.theme, rest, &title, self.look(Look::File));
             } else if let Some((text, look)) = over.lines.get(over.scroll + usize::from(line) - 1) {
                 put(buffer, self.theme, place.behind(1), text, self.look(*look));
             }
         }
+    }
+
+    /// Says what the keys do where requests are listed.
+    fn answering(&self) -> String {
+        let key = |action| self.model.keys.of(action);
+        let (allow, deny) = (key(Action::Accept), key(Action::Reject));
+        format!("{allow} allow · {deny} deny · {} deny, and say why", key(Action::RejectWithReason))
     }
 
     /// Draws the line that is being written, and returns the column of the caret.
@@ -122,6 +131,7 @@ impl Screen<'_> {
                 format!("Reject {} hunks, because (optional): ", shown.len())
             }
             Purpose::Reason(_) => "Reject, because (optional): ".to_owned(),
+            Purpose::Denial { .. } => "Deny, because (optional): ".to_owned(),
             Purpose::Comment { lines: (start, end), .. } if end > start => {
                 format!("Comment on lines {start}-{end}: ")
             }
@@ -156,6 +166,11 @@ impl Screen<'_> {
         let doubtful = model.doubtful();
         if doubtful > 0 {
             left.push_str(&format!(" · {doubtful} not surely the agent's"));
+        }
+        let waits = model.pending.len();
+        if waits > 0 {
+            let key = model.keys.of(Action::Pending);
+            left.push_str(&format!(" · {waits} waiting for your answer: {key}"));
         }
         let above = model.notices.iter().filter(|notice| notice.starts_with("degraded: ")).count();
         if above > 0 && model.scroll > 0 {
