@@ -522,8 +522,8 @@ impl Config {
         }
     }
 
-    /// Takes over what another configuration says of requests: rules, modes, what is deferred, what cannot be recorded.
-    /// Judging is switched on by it, and never off. Everything else stays, also the programs that are asked.
+    /// Takes over what another configuration says of requests: rules, modes, programs, what is held, deferred, observed, and
+    /// what cannot be recorded. Judging is switched on by it, and never off. Everything else stays.
     pub fn take_policy(&mut self, other: Self) {
         if other.approvals < self.approvals {
             self.warn("approvals stays \"enforce\" until the agent is started anew");
@@ -535,6 +535,8 @@ impl Config {
         self.modes = other.modes;
         self.rules = other.rules;
         self.observes = other.observes;
+        self.assessors = other.assessors;
+        self.hold = other.hold;
         self.sources = other.sources;
         self.read = other.read;
         self.withhold.extend(other.withhold);
@@ -682,6 +684,11 @@ impl Written {
         &self.rules
     }
 
+    /// Returns the programs that it names, for who can look at them to note what they are now.
+    pub fn assessors_mut(&mut self) -> &mut [Assessor] {
+        &mut self.assessors
+    }
+
     /// Returns the file name patterns that it adds to those whose content is never kept.
     pub fn withheld(&self) -> impl Iterator<Item = &str> {
         let patterns = self.settings.iter().filter_map(|setting| match &setting.value {
@@ -824,7 +831,10 @@ mod tests {
     #[test]
     fn a_reload_takes_the_policy_and_switches_nothing_off() {
         let mut config = user("approvals = \"enforce\"\n[permissions]\nallow = [\"Bash(a)\"]\n");
-        config.take_policy(user("approvals = \"observe\"\n[log]\nlevel = \"trace\"\n"));
+        config.take_policy(user(
+            "approvals = \"observe\"\n[log]\nlevel = \"trace\"\n[gate]\nhold = [\"fs\"]\n",
+        ));
+        assert_eq!(config.hold, [Holdable::Fs].into());
         assert_eq!((config.approvals, config.rules.len()), (Approvals::Enforce, 0));
         assert_eq!(config.log, Config::default().log);
         assert!(config.warnings[0].contains("started anew"), "{:?}", config.warnings);

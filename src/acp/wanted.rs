@@ -51,6 +51,41 @@ pub enum WantedBy {
     Announced,
 }
 
+impl Wanted {
+    /// Returns what is wanted once the call of this request has said more; `None` where that adds nothing. What it said
+    /// before in other words, or in more of them, is nothing new; nor is a title where fields say what is wanted.
+    pub fn revised_by(&self, said: &Self) -> Option<Self> {
+        let mut live = self.clone();
+        if said.command.is_some() {
+            live.command.clone_from(&said.command);
+        }
+        for (known, said) in [(&mut live.reads, &said.reads), (&mut live.fetches, &said.fetches)] {
+            if said.iter().any(|it| !known.contains(it)) {
+                known.clone_from(said);
+            }
+        }
+        let names = |claim: &CallClaim| self.claims.iter().any(|known| known.path == claim.path);
+        let known = |claim: &CallClaim| {
+            let same = |it: &CallClaim| it.path == claim.path && it.says == claim.says;
+            self.claims.iter().any(same) || (claim.says == Said::Location && names(claim))
+        };
+        let fresh: Vec<CallClaim> = said.claims.iter().filter(|claim| !known(claim)).cloned().collect();
+        if fresh.iter().all(|claim| claim.says == Said::Location) {
+            live.claims.extend(fresh);
+        } else {
+            live.claims.clone_from(&said.claims);
+        }
+        if !said.title.is_empty() {
+            live.title.clone_from(&said.title);
+        }
+        if said.kind.is_some() {
+            live.kind.clone_from(&said.kind);
+        }
+        live.delegates |= said.delegates;
+        (live != *self).then_some(live)
+    }
+}
+
 impl WantedBy {
     /// Returns the name of the message.
     pub fn method(self) -> &'static str {

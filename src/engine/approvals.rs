@@ -25,18 +25,18 @@ impl Engine {
         let announced = wanted.by == WantedBy::Announced;
         let command = announced_subject(&wanted);
         if let Some(call) = wanted.call.as_ref().filter(|_| command.effects().iter().any(is_exec)) {
-            let binding = command.binding(&self.setup.redactor, &session);
+            let binding = command.binding(&self.setup.redactor, (&session, &self.cwd_of(&recorder)));
             if !self.docket.announce(&session, call, &binding) && announced {
                 return None;
             }
         }
         let subject = if announced { command } else { Subject::of(&wanted) };
-        let binding = subject.binding(&self.setup.redactor, &session);
+        let binding = subject.binding(&self.setup.redactor, (&session, &self.cwd_of(&recorder)));
         let key = RequestKey::new(self.minter.mint("r"));
         let asking = self.asking(&key, (&wanted, &subject), (&session, &recorder), &binding);
         let request = Request {
             turn: asking.turn,
-            call: wanted.call,
+            call: wanted.call.clone(),
             binding,
             options: asking.options.clone(),
             at: self.now,
@@ -48,6 +48,8 @@ impl Engine {
             recorder: recorder.clone(),
             whole: true,
             spent: Vec::new(),
+            stood: Vec::new(),
+            said: (wanted.by == WantedBy::Permission).then(|| Box::new(wanted.clone())),
             held: None,
         };
         let options = asking.options.clone();
@@ -89,7 +91,7 @@ impl Engine {
         let session = &wanted.session;
         let (Some(call), Some(recorder)) = (&wanted.call, self.record_keeper(session)) else { return };
         let Some(subject) = Subject::of(wanted).touched() else { return };
-        let binding = subject.binding(&self.setup.redactor, session);
+        let binding = subject.binding(&self.setup.redactor, (session, &self.cwd_of(&recorder)));
         if !self.docket.announce(session, call, &binding) {
             return;
         }
@@ -157,7 +159,11 @@ impl Engine {
             options: wanted.options.iter().map(option).collect(),
             binding: binding.to_owned(),
             mode: known.and_then(|known| known.mode.clone()),
-            covered_by: self.docket.covering(session, subject).filter(|_| !asks).cloned(),
+            covered_by: self
+                .docket
+                .covering(session, (subject, &self.cwd_of(recorder)), None)
+                .filter(|_| !asks)
+                .cloned(),
             supersedes: same_call.into_iter().next().filter(|_| asks),
         }
     }
@@ -190,6 +196,11 @@ impl Engine {
         let ask = self.minter.mint_ask();
         self.waits.insert(ask, then);
         self.out.push(Action::Judge { ask, case: Box::new(case) });
+    }
+
+    /// Returns the working directory of a session.
+    pub(super) fn cwd_of(&self, session: &SessionId) -> String {
+        self.sessions.get(session).map(|known| known.cwd.clone()).unwrap_or_default()
     }
 
     /// Gathers what a subject is judged by.
@@ -356,6 +367,7 @@ impl Engine {
             return;
         };
         request.state = State::Used;
+        request.said = None;
         let recorder = request.recorder.clone();
         self.approval(&recorder, Approval::Used { request: key.clone() });
     }

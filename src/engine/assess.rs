@@ -220,6 +220,26 @@ impl Engine {
         self.approval(&recorder, Approval::Assessed(assessment));
     }
 
+    /// Returns the requests that programs are being asked about.
+    pub(super) fn consulted(&self) -> Vec<RequestKey> {
+        self.consults.0.values().map(|consult| consult.request.clone()).collect()
+    }
+
+    /// Ends the programs that are asked about a request as it no longer is.
+    pub(super) fn dismiss_consults_of(&mut self, key: &RequestKey) {
+        let asked: Vec<AskId> = self
+            .consults
+            .0
+            .iter()
+            .filter(|(_, consult)| consult.request == *key)
+            .map(|(ask, _)| *ask)
+            .collect();
+        for ask in asked {
+            self.consults.0.remove(&ask);
+            self.out.push(Action::Dismiss { ask });
+        }
+    }
+
     /// Ends the programs whose request is over.
     pub(super) fn dismiss_consults(&mut self) {
         let open = |consult: &Consult| {

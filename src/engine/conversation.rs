@@ -264,9 +264,10 @@ impl Engine {
                 self.send(Leg::Editor, line);
             }
             Fact::Call { session, update } => {
-                self.send(Leg::Editor, line);
+                self.send(Leg::Editor, line.clone());
                 let runs = wanted.as_ref().and_then(|wanted| self.runs(wanted));
                 if let Some(wanted) = wanted {
+                    self.call_says(&wanted, &line);
                     self.told(wanted);
                 }
                 self.call_seen(&session, &update);

@@ -4,7 +4,7 @@ use crate::acp::{Fact, Wanted};
 use crate::base::{CallId, Digest, RequestKey, SessionId, Tick, TurnNo};
 use crate::engine::desk::ReplyTo;
 use crate::ledger::{Approval, Evidence, OptionShape, Outcome};
-use crate::policy::{Finding, Subject};
+use crate::policy::{Effect, Finding, Subject};
 use crate::wire::IdToken;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -42,7 +42,11 @@ pub(super) struct Request {
     /// Whether the texts that it tells are whole files: a fragment covers no write.
     pub whole: bool,
     /// The effects that a follow-up has spent: an allow covers each of them once.
-    pub spent: Vec<crate::policy::Effect>,
+    pub spent: Vec<Effect>,
+    /// What stood where each effect leads when it was allowed; empty where nobody looked.
+    pub stood: Vec<String>,
+    /// What it said, while that may still be taken back and it is not held.
+    pub said: Option<Box<Wanted>>,
     /// What is held of it while it is judged or asked about.
     pub held: Option<Box<Parcel>>,
 }
@@ -62,6 +66,8 @@ pub(super) struct Parcel {
     pub finding: Option<Box<Finding>>,
     /// What programs outside said of it, for people.
     pub opinions: Vec<String>,
+    /// Whether the editor knows its id as taken back: its call has said something else, and it is asked under an id of ours.
+    pub again: bool,
     /// Where the question stands.
     pub question: Question,
     /// What the agent is answered once the allow is confirmed; `None` where the request itself goes on.
@@ -255,13 +261,25 @@ impl Docket {
         self.requests.values().filter(waits).filter_map(|request| request.until).min()
     }
 
-    /// Returns the allowed permission of a session that wanted exactly this, and of which it was not spent yet.
-    pub(super) fn covering(&self, session: &SessionId, subject: &Subject) -> Option<&RequestKey> {
+    /// Returns the allowed permission of a session that wanted exactly this, and of which it was not spent yet. With what
+    /// stands there now, only where the same stood there when it was allowed.
+    pub(super) fn covering(
+        &self,
+        session: &SessionId,
+        (subject, cwd): (&Subject, &str),
+        stands: Option<&[String]>,
+    ) -> Option<&RequestKey> {
         let covers = |request: &Request| {
-            let has = |effect| request.subject.effects().contains(effect) && !request.spent.contains(effect);
+            let has = |(at, effect): (usize, &Effect)| {
+                let spent = request.spent.iter().any(|it| it.is_same(effect, cwd));
+                let mut all = request.subject.effects().iter();
+                let found = all.position(|it| it.is_same(effect, cwd)).filter(|_| !spent);
+                let ground = |of: usize| stands.is_none_or(|now| request.stood.get(of) == now.get(at));
+                found.is_some_and(ground)
+            };
             let asked = !request.options.is_empty() && request.state != State::Open && request.whole;
             let known = subject.evidence == Evidence::Structured;
-            request.session == *session && asked && known && subject.effects().iter().all(has)
+            request.session == *session && asked && known && subject.effects().iter().enumerate().all(has)
         };
         self.requests.iter().find(|(_, request)| covers(request)).map(|(key, _)| key)
     }

@@ -131,7 +131,7 @@ impl Engine {
         let session = wanted.session.clone();
         self.docket.tell(&session, &mut wanted);
         let subject = Subject::of(&wanted);
-        let binding = subject.binding(&self.setup.redactor, &session);
+        let binding = subject.binding(&self.setup.redactor, (&session, &self.cwd_of(&recorder)));
         let key = RequestKey::new(self.minter.mint("r"));
         let asking = self.asking(&key, (&wanted, &subject), (&session, &recorder), &binding);
         self.supersede(&asking);
@@ -142,6 +142,7 @@ impl Engine {
             line,
             finding: None,
             opinions: Vec::new(),
+            again: false,
             question: Question::None,
             answer: None,
         };
@@ -159,6 +160,8 @@ impl Engine {
             state: State::Open,
             whole: false,
             spent: Vec::new(),
+            stood: Vec::new(),
+            said: None,
             held: Some(Box::new(parcel)),
         };
         self.approval(&recorder, Approval::Requested(asking));
@@ -222,7 +225,9 @@ impl Engine {
         };
         let verdict = finding.verdict.clone();
         let follows = request.held.as_ref().is_some_and(|held| held.wanted.by != WantedBy::Permission);
-        let covering = self.docket.covering(&request.session, &request.subject);
+        let cwd = self.cwd_of(&request.recorder);
+        let wants = (&request.subject, cwd.as_str());
+        let covering = self.docket.covering(&request.session, wants, Some(&finding.stands));
         let covering = covering.filter(|by| follows && *by != key).cloned();
         let grant = self.grant_for(request, &verdict);
         let outlives = finding.grant.clone().filter(|_| self.may_be_granted(&verdict));
@@ -350,22 +355,25 @@ impl Engine {
             Err(reason) => vec![reason.clone()],
         };
         if found != before {
-            let recorder = request.recorder.clone();
             let text = |stands: &[String]| self.setup.redactor.digest(stands.join("\n").as_bytes());
-            let (expected, found) = (text(&before), text(&found));
-            let request = self.docket.close(key);
-            self.approval(&recorder, Approval::Voided { request: key.clone(), expected, found });
-            self.refuse_request(&held.id, Some(key), "changed since approval");
-            self.fail_asker(key, "what it is about changed since it was approved");
-            if let Some(request) = request {
-                self.call_refused(&request);
-            }
-            return;
+            let grounds = (text(&before), text(&found));
+            return self.void(key, &held.id, grounds);
         }
+        request.stood = before;
+        request.said = Some(Box::new(held.wanted.clone()));
         let (session, call) = (request.session.clone(), request.call.clone());
         let heard = self.responded(key, Outcome::Allow);
         self.tell_asker(key, heard);
         self.goes_on(key, (session, call), *held);
+    }
+
+    /// What was allowed is not what would go on: it is over, and the agent has to ask anew.
+    pub(super) fn void(&mut self, key: &RequestKey, id: &IdToken, (expected, found): (String, String)) {
+        let Some(request) = self.docket.close(key) else { return };
+        self.approval(&request.recorder, Approval::Voided { request: key.clone(), expected, found });
+        self.refuse_request(id, Some(key), "changed since approval");
+        self.fail_asker(key, "what it is about changed since it was approved");
+        self.call_refused(&request);
     }
 
     /// Spends an allow.

@@ -10,7 +10,7 @@
 //! No clock releases it. Shell commands are never held for review: what they write cannot be known.
 
 use crate::acp::{Fact, Wanted, WantedBy, author};
-use crate::base::{AskId, CallId, HunkId, Leg, RepoPath, RootId, SessionId, SessionKey, TurnNo};
+use crate::base::{AskId, CallId, HunkId, Leg, RepoPath, RootId, SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::{Holdable, Mode, OnRecordFailure};
 use crate::engine::asking::Undecided;
 use crate::engine::conversation::Heard;
@@ -18,12 +18,13 @@ use crate::engine::desk::ReplyTo;
 use crate::engine::docket::State;
 use crate::engine::enforce::{cancelled, refusal};
 use crate::engine::mediated::claimant;
+use crate::engine::revise::with_call;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Notice};
 use crate::ledger::{
     Actor, Channel, Decision, Event, GateShape, HunkShape, ListingShape, Log, ReviewState, Who, path_text,
 };
-use crate::policy::{Effect, Finding, Subject};
+use crate::policy::{Case, Effect, Finding, Subject};
 use crate::review::{self, Answer, Ask, Asked, Cards};
 use crate::session::Replay;
 use crate::wire::{self, IdToken};
@@ -40,24 +41,34 @@ pub(super) struct Gates(BTreeMap<AskId, Gated>);
 
 /// A request that waits before the gate.
 #[derive(Clone, Debug)]
-struct Gated {
+pub(super) struct Gated {
+    /// Its name, for people and records.
+    pub(super) name: String,
+    /// When it came.
+    pub(super) since: WallNs,
     /// The session that asks.
-    asker: SessionId,
+    pub(super) asker: SessionId,
     /// The session in whose queue the changes are.
-    keeper: SessionId,
-    id: IdToken,
+    pub(super) keeper: SessionId,
+    pub(super) id: IdToken,
     method: String,
-    fact: Fact,
-    wanted: Wanted,
-    line: Bytes,
+    pub(super) fact: Fact,
+    pub(super) wanted: Wanted,
+    pub(super) line: Bytes,
     about: About,
     stage: Stage,
     /// What is shown of the wait; `None` before it is known that there is one.
-    shown: Option<GateShape>,
+    pub(super) shown: Option<GateShape>,
+    /// Why it waits, for people.
+    pub(super) because: String,
+    /// Counts what was said of why it waits, and what it wants: an answer quotes it.
+    pub(super) rev: u32,
+    /// Whether it waits for a root that cannot be trusted.
+    pub(super) damaged: bool,
     /// The hunks that the person was asked about because of it.
     asked: BTreeSet<HunkId>,
     /// Whether lines that it was made from were put back since it came.
-    outdated: bool,
+    pub(super) outdated: bool,
 }
 
 /// What a request would change.
@@ -86,13 +97,22 @@ enum Stage {
 /// What holds a request.
 struct Block {
     path: String,
+    damaged: bool,
     because: String,
     hunks: BTreeSet<HunkId>,
 }
 
 impl Gates {
-    fn of(&self, is: impl Fn(&Gated) -> bool) -> Vec<AskId> {
+    pub(super) fn of(&self, is: impl Fn(&Gated) -> bool) -> Vec<AskId> {
         self.0.iter().filter(|(_, gated)| is(gated)).map(|(gate, _)| *gate).collect()
+    }
+
+    pub(super) fn get(&self, gate: AskId) -> Option<&Gated> {
+        self.0.get(&gate)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Gated> {
+        self.0.values()
     }
 
     /// Takes every request out, as what the agent is answered: nobody can tell any more whether it may go on.
@@ -105,12 +125,7 @@ impl Gates {
 impl Engine {
     /// A message of the agent came that may have to wait. Says whether it does: then it is not passed on.
     pub(super) fn parks(&mut self, heard: &Heard<'_>) -> bool {
-        let named = match &*heard.method {
-            "session/request_permission" => Holdable::Permission,
-            "fs/write_text_file" => Holdable::Fs,
-            "terminal/create" => Holdable::Terminal,
-            _ => return false,
-        };
+        let Some(named) = holdable(&heard.method) else { return false };
         let Some(id) = heard.id.clone().filter(|_| self.setup.config.hold.contains(&named)) else {
             return false;
         };
@@ -174,6 +189,8 @@ impl Engine {
         let gate = self.minter.mint_ask();
         let case = self.case_of(&Subject::of(&wanted), &keeper).filter(|_| matches!(about, About::Files(_)));
         let gated = Gated {
+            name: self.minter.mint("gate"),
+            since: self.now.wall,
             asker: wanted.session.clone(),
             keeper,
             id,
@@ -184,10 +201,17 @@ impl Engine {
             about,
             stage: Stage::Placing,
             shown: None,
+            because: String::new(),
+            rev: 1,
+            damaged: false,
             asked: BTreeSet::new(),
             outdated: false,
         };
         self.gates.0.insert(gate, gated);
+        self.gate_places(gate, case);
+    }
+
+    fn gate_places(&mut self, gate: AskId, case: Option<Case>) {
         match case {
             Some(case) => {
                 let ask = self.minter.mint_ask();
@@ -195,6 +219,37 @@ impl Engine {
                 self.out.push(Action::Judge { ask, case: Box::new(case) });
             }
             None => self.gate_checks(gate),
+        }
+    }
+
+    /// A call said something (in `line`): what waits before the gate is about what it says now.
+    pub(super) fn gate_revised(&mut self, said: &Wanted, line: &Bytes) {
+        for gate in self.gates.of(|gated| gated.wanted.call.is_some() && gated.wanted.call == said.call) {
+            let Some(gated) = self.gates.0.get(&gate) else { continue };
+            let Some((live, subject)) = self.revised(&gated.wanted, said) else { continue };
+            let about = self.gate_about(&live);
+            let shown = if self.enforces() {
+                with_call(self.dialect, &gated.line, line)
+            } else {
+                Some(gated.line.clone())
+            };
+            let (Some(shown), false) = (shown, matches!(about, Some(Err(_)))) else {
+                self.gate_refuses(gate, "outdated", "its call has said something else since");
+                continue;
+            };
+            self.waits.retain(|_, wait| !matches!(wait, Wait::Gate(of) if *of == gate));
+            let Some(gated) = self.gates.0.get_mut(&gate) else { continue };
+            (gated.wanted, gated.line, gated.stage) = (live, shown, Stage::Placing);
+            gated.rev += 1;
+            let keeper = gated.keeper.clone();
+            let Some(Ok((_, about))) = about else {
+                self.gate_lets(gate);
+                continue;
+            };
+            let files = matches!(about, About::Files(_));
+            gated.about = about;
+            let case = self.case_of(&subject, &keeper).filter(|_| files);
+            self.gate_places(gate, case);
         }
     }
 
@@ -234,18 +289,21 @@ impl Engine {
     /// The changes were listed.
     pub(super) fn gate_checked(&mut self, gate: AskId, answer: &Answer) {
         let Some(gated) = self.gates.0.get(&gate) else { return };
-        if gated.stage == Stage::CheckingAgain {
-            return self.gate_checks(gate);
+        match gated.stage {
+            // Its call said something else meanwhile: another list is on its way.
+            Stage::Placing => return,
+            Stage::CheckingAgain => return self.gate_checks(gate),
+            Stage::Checking | Stage::Standing => {}
         }
         let block = if let Answer::Listing(listing) = answer {
             self.blocking(gated, listing)
         } else {
             let because = review::render(answer);
-            Some(Block { path: self.gate_path(gated), because, hunks: BTreeSet::new() })
+            Some(Block { path: self.gate_path(gated), damaged: false, because, hunks: BTreeSet::new() })
         };
         match block {
             Some(block) => self.gate_holds(gate, &block),
-            None if gated.outdated => self.gate_refuses(gate),
+            None if gated.outdated => self.gate_refuses(gate, "outdated", "changed since, read again"),
             None => self.gate_lets(gate),
         }
     }
@@ -271,7 +329,7 @@ impl Engine {
         };
         if let Some((path, why)) = damage {
             let because = format!("what stands there cannot be trusted: {why}");
-            return Some(Block { path, because, hunks: BTreeSet::new() });
+            return Some(Block { path, damaged: true, because, hunks: BTreeSet::new() });
         }
         let held: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| self.waits_for(gated, hunk)).collect();
         let first = held.first()?;
@@ -282,7 +340,7 @@ impl Engine {
         };
         let because = format!("{} {noun} {whose} {verb} not reviewed", held.len());
         let hunks = held.iter().map(|hunk| hunk.id.clone()).collect();
-        Some(Block { path: first.path.clone(), because, hunks })
+        Some(Block { path: first.path.clone(), damaged: false, because, hunks })
     }
 
     /// Says whether a request waits for the review of a hunk.
@@ -306,11 +364,15 @@ impl Engine {
         let shape = GateShape { tool: tool.to_string(), path: block.path.clone() };
         let fresh = gated.shown.is_none();
         let moved = gated.shown.as_ref() != Some(&shape);
+        if !fresh && (moved || gated.because != block.because) {
+            gated.rev += 1;
+        }
         gated.shown = Some(shape);
-        let (session, call) = (gated.keeper.clone(), gated.wanted.call.clone());
+        (gated.because, gated.damaged) = (block.because.clone(), block.damaged);
+        let (session, call, name) = (gated.keeper.clone(), gated.wanted.call.clone(), gated.name.clone());
         if fresh {
             let event = Event::GateBlocked {
-                gate: gate_name(gate),
+                gate: name,
                 call,
                 turn: self.turn_of(&session),
                 tool: tool.clone(),
@@ -399,6 +461,18 @@ impl Engine {
         }
     }
 
+    /// The configuration changed: what it no longer holds goes on.
+    pub(super) fn gates_reloaded(&mut self) {
+        let held = |gated: &Gated| {
+            let named = holdable(&gated.method);
+            named.is_some_and(|it| self.setup.config.hold.contains(&it))
+                && self.gate_about(&gated.wanted).is_some()
+        };
+        for gate in self.gates.of(|gated| !held(gated)) {
+            self.gate_lets_by(gate, ("policy", None));
+        }
+    }
+
     /// Something was decided: a whole text that was made from lines which are put back would bring them again.
     pub(super) fn gates_decided(&mut self, session: &SessionId, items: &[Decision]) {
         let rejected = |root: &RootId, path: &RepoPath| {
@@ -460,7 +534,11 @@ impl Engine {
 
     /// It goes on, as if it came now.
     fn gate_lets(&mut self, gate: AskId) {
-        let Some(gated) = self.gate_over(gate, "reviewed") else { return };
+        self.gate_lets_by(gate, ("reviewed", None));
+    }
+
+    pub(super) fn gate_lets_by(&mut self, gate: AskId, how: (&str, Option<Channel>)) {
+        let Some(gated) = self.gate_over(gate, how) else { return };
         let waits_with = Some(gated.asker.clone()).filter(|_| !self.holds.is_empty());
         let heard = Heard {
             id: Some(gated.id),
@@ -477,14 +555,14 @@ impl Engine {
         }
     }
 
-    fn gate_refuses(&mut self, gate: AskId) {
-        let Some(gated) = self.gate_over(gate, "outdated") else { return };
-        self.send(Leg::Agent, refusal(&gated.id, "changed since, read again"));
+    fn gate_refuses(&mut self, gate: AskId, how: &str, reason: &str) {
+        let Some(gated) = self.gate_over(gate, (how, None)) else { return };
+        self.send(Leg::Agent, refusal(&gated.id, reason));
     }
 
     /// Answers a request that waits: it never goes on.
     fn gate_answers(&mut self, gate: AskId, how: &str) {
-        let Some(gated) = self.gate_over(gate, how) else { return };
+        let Some(gated) = self.gate_over(gate, (how, None)) else { return };
         if how == "agent_exit" {
             return;
         }
@@ -497,15 +575,19 @@ impl Engine {
     }
 
     /// Takes a request out. Whatever way it leaves, the block that was shown goes with it.
-    fn gate_over(&mut self, gate: AskId, how: &str) -> Option<Gated> {
+    pub(super) fn gate_over(
+        &mut self,
+        gate: AskId,
+        (how, channel): (&str, Option<Channel>),
+    ) -> Option<Gated> {
         let gated = self.gates.0.remove(&gate)?;
         if gated.shown.is_some() {
-            let event = Event::GateReleased { gate: gate_name(gate), how: how.to_owned() };
+            let event = Event::GateReleased { gate: gated.name.clone(), how: how.to_owned(), channel };
             self.gate_records(&gated.keeper, event);
             self.gate_published(&gated.keeper);
         }
         if self.gates.of(|other| other.keeper == gated.keeper && other.stage != Stage::Placing).is_empty() {
-            let reviewed = matches!(how, "reviewed" | "outdated");
+            let reviewed = matches!(how, "reviewed" | "outdated" | "person" | "denied" | "policy");
             let why = if reviewed { Undecided::Elsewhere } else { Undecided::Gone };
             self.end_gate_asking(&gated.keeper, why);
         }
@@ -533,13 +615,18 @@ impl Engine {
             return;
         };
         for gate in ledger.gates().cloned().collect::<Vec<_>>() {
-            self.gate_records(id, Event::GateReleased { gate, how: "restart".to_owned() });
+            self.gate_records(id, Event::GateReleased { gate, how: "restart".to_owned(), channel: None });
         }
     }
 }
 
-fn gate_name(gate: AskId) -> String {
-    format!("gate-{}", gate.0)
+fn holdable(method: &str) -> Option<Holdable> {
+    match method {
+        "session/request_permission" => Some(Holdable::Permission),
+        "fs/write_text_file" => Some(Holdable::Fs),
+        "terminal/create" => Some(Holdable::Terminal),
+        _ => None,
+    }
 }
 
 /// Returns the paths that a request would change, as sent.
@@ -580,6 +667,8 @@ mod tests {
         let dialect = crate::acp::Dialect::V1;
         let wanted = crate::acp::read_wanted(dialect, "fs/write_text_file", params).expect("a write");
         let gated = Gated {
+            name: "gate-1".to_owned(),
+            since: WallNs(0),
             asker: SessionId::new("s1"),
             keeper: SessionId::new("s1"),
             id: IdToken::new("8"),
@@ -590,6 +679,9 @@ mod tests {
             about: About::Agent,
             stage: Stage::Standing,
             shown: None,
+            because: String::new(),
+            rev: 1,
+            damaged: false,
             asked: BTreeSet::new(),
             outdated: false,
         };

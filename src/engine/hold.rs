@@ -176,6 +176,12 @@ impl Holds {
         })
     }
 
+    /// Returns the parked answer that allows this request.
+    pub(super) fn allow_of(&self, key: &crate::base::RequestKey) -> Option<AskId> {
+        let mine = |hold: &Hold| matches!(&hold.what, Held::Allow { request: Some(of), .. } if of == key);
+        self.0.iter().find(|(_, hold)| mine(hold)).map(|(id, _)| *id)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

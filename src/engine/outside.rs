@@ -42,7 +42,9 @@ impl Engine {
             ledger.standing().open().filter(|row| row.state == StandingState::Open).collect();
         open.sort_by_key(|row| row.at);
         let item = |row: &&crate::ledger::StandingRequest| self.pending_request(id, row.at, &row.asking);
-        PendingShape { items: open.iter().map(item).collect(), next: None }
+        let mut items: Vec<PendingRequest> = open.iter().map(item).chain(self.pending_gates(id)).collect();
+        items.sort_by_key(|item| item.created);
+        PendingShape { items, next: None }
     }
 
     fn pending_request(&self, id: &SessionId, at: crate::base::WallNs, asking: &Asking) -> PendingRequest {
@@ -79,6 +81,9 @@ impl Engine {
 
     fn respond(&mut self, to: ReplyTo, session: &SessionId, asked: &Asked, response: &Response) {
         let channel = asked.actor.channel;
+        if let Some(gate) = self.gate_named(session, &response.request) {
+            return self.gate_responds((&to, session), channel, (gate, response));
+        }
         match self.answerable(session, response) {
             Err((why, current, problem)) => {
                 let rejected = Approval::AnswerRejected {

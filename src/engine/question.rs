@@ -10,7 +10,7 @@ use crate::ledger::{Approval, Channel, Decider, GrantScope, OptionShape, Outcome
 use crate::policy::{Effect, Form};
 use crate::review::StandingAnswer;
 use crate::router::InFlight;
-use crate::wire::splice;
+use crate::wire::{IdToken, splice};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -85,11 +85,35 @@ impl Engine {
         {
             (line, options, verbatim) = (self.with_why(spliced, (request, held)), shown, false);
         }
+        if held.again {
+            return self.ask_again(key, request, (line, options));
+        }
         let about = About::Permission { call: request.call.clone(), options: Vec::new() };
         let method = held.wanted.by.method();
         self.remember(Leg::Agent, Some(held.id.clone()), method, (Some(request.session.clone()), about));
         self.prompted_with(key, Question::Forwarded, (verbatim, options));
         self.send(Leg::Editor, line);
+    }
+
+    /// The agent's question under an id of ours: its own was taken back.
+    fn ask_again(&mut self, key: &RequestKey, request: &Request, (line, options): (Bytes, Vec<OptionShape>)) {
+        let id = self.originate_question(key, request);
+        let Some(line) = splice::replace(&line, &["id"], id.as_str()) else {
+            self.pending.withdraw(Leg::Editor, &id);
+            return self.deny(key, Decider::System, "its call has said something else since");
+        };
+        self.prompted_with(key, Question::Ours(id), (false, options));
+        self.send(Leg::Editor, line);
+    }
+
+    fn originate_question(&mut self, key: &RequestKey, request: &Request) -> IdToken {
+        let about = InFlight {
+            method: "session/request_permission".to_owned(),
+            session: Some(request.session.clone()),
+            at: self.now,
+            payload: About::Question { request: key.clone() },
+        };
+        self.pending.originate(Leg::Editor, &mut self.minter, about)
     }
 
     /// Replaces the agent's "always" by ours, where that may be offered, else by nothing.
@@ -141,13 +165,7 @@ impl Engine {
             "toolCall": self.card(key, request, held),
             "options": options,
         });
-        let about = InFlight {
-            method: "session/request_permission".to_owned(),
-            session: Some(request.session.clone()),
-            at: self.now,
-            payload: About::Question { request: key.clone() },
-        };
-        let id = self.pending.originate(Leg::Editor, &mut self.minter, about);
+        let id = self.originate_question(key, request);
         let line = author::request(&id, "session/request_permission", &params);
         self.prompted_with(key, Question::Ours(id), (false, shown));
         self.send(Leg::Editor, line);
@@ -178,7 +196,7 @@ impl Engine {
         // A follow-up of a call that the person has seen stands in that call's card.
         let id = before.as_ref().and_then(|(call, _)| Some(call.as_ref()?.to_string()));
         let id = id.unwrap_or_else(|| format!("hunkgate-{}", key.as_str()));
-        let before = before.map(|(_, what)| visible(&again(&what)));
+        let before = before.map(|(_, says)| visible(&says));
         let why = before.into_iter().chain(why).chain(opinions).collect::<Vec<_>>().join("\n");
         let note = |text: String| json!({ "type": "content", "content": { "type": "text", "text": text } });
         match request.subject.effects() {
@@ -234,6 +252,11 @@ impl Engine {
                 return self.deny(key, Decider::Editor, "the editor answered with an error");
             }
             _ => return self.deny(key, Decider::Editor, "the editor's answer cannot be read"),
+        };
+        // The agent's own question that was put under an id of ours is answered in its own words.
+        let line = match held.wanted.by {
+            WantedBy::Permission => line.or_else(|| Some(author::selected_permission(&held.id, chosen))),
+            WantedBy::FsRead | WantedBy::FsWrite | WantedBy::Terminal | WantedBy::Announced => line,
         };
         let ours = line.is_none();
         match chosen {
@@ -334,6 +357,9 @@ impl Engine {
         self.docket.answered(&held.id);
         match line {
             Some(line) => self.send(Leg::Agent, line),
+            None if held.wanted.by == WantedBy::Permission => {
+                self.send(Leg::Agent, author::cancelled_permission(&held.id));
+            }
             None => {
                 let answer = author::error_answer(&held.id, -32800, "cancelled", &Value::Null);
                 self.send(Leg::Agent, answer);
@@ -366,11 +392,6 @@ pub(super) fn name_of(text: &str, scope: GrantScope) -> String {
         GrantScope::Session => format!("Always allow `{text}` in this session"),
         GrantScope::User => format!("Always allow `{text}` in this workspace"),
     }
-}
-
-/// Says that something else was approved before.
-pub(super) fn again(what: &str) -> String {
-    format!("Approved before: {what}. Asked again because this is not exactly that.")
 }
 
 /// Says whether a character would not be seen as it is.

@@ -13,7 +13,7 @@ impl Engine {
     /// Says why a person is asked, where the request itself does not show it: the part of a command that matters, the rule or
     /// floor that wants a person, what was approved before in the same call.
     pub(super) fn why_asked(&self, request: &Request, held: &Parcel) -> Option<String> {
-        let before = self.approved_before(request).map(|(_, what)| super::question::again(&what));
+        let before = self.approved_before(request).map(|(_, says)| says);
         let verdict = &held.finding.as_ref()?.verdict;
         let first = verdict.reasons.first();
         let part = first.and_then(|reason| verdict.plan.get(reason.part?)).filter(|_| verdict.plan.len() > 1);
@@ -26,11 +26,12 @@ impl Engine {
             (None, _, Some(reason)) => Some(format!("Take care: it {}", reason.says)),
             (None | Some(_), _, None) | (Some(_), None, _) => None,
         };
-        let said: Vec<String> = [before, why].into_iter().flatten().collect();
+        let again = held.again.then(|| "Asked again: the call has said something else since.".to_owned());
+        let said: Vec<String> = [again, before, why].into_iter().flatten().collect();
         (!said.is_empty()).then(|| super::question::visible(&said.join("\n")))
     }
 
-    /// Returns the call and the summary of what was approved before for the same call, or for the same file.
+    /// Returns the call of what was approved before for the same call, or for the same file, and says so.
     pub(super) fn approved_before(&self, request: &Request) -> Option<(Option<CallId>, String)> {
         let writes = |of: &Request| -> Vec<String> {
             let path = |effect: &Effect| {
@@ -46,12 +47,19 @@ impl Engine {
                 && of.turn == request.turn
                 && !of.options.is_empty()
                 && of.state != super::docket::State::Open
-                && of.subject != *subject
-                && (same_call || same_file)
+                && (same_file || (same_call && of.subject != *subject))
         };
         let key = self.docket.which(related).into_iter().next_back()?;
-        let call = self.docket.get(&key)?.call.clone();
-        Some((call, self.summary_of(&key, &request.recorder)))
+        let before = self.docket.get(&key)?;
+        let what = self.summary_of(&key, &request.recorder);
+        let says = if before.subject == *subject {
+            format!(
+                "Approved before: {what}. Asked again because that holds once, and for the file as it stood then."
+            )
+        } else {
+            format!("Approved before: {what}. Asked again because this is not exactly that.")
+        };
+        Some((before.call.clone(), says))
     }
 
     /// Adds why a person is asked to the agent's own question, where that hides nothing of it: to a list of contents that it

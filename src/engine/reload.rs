@@ -123,11 +123,18 @@ impl Engine {
             self.policy_loaded(&session);
         }
         self.judge_again();
+        self.gates_reloaded();
         Ok(())
     }
 
-    /// What waits for an answer is judged by the new rules.
+    /// What waits for an answer, or for a program, is judged by the new rules; other programs may be asked by them.
     fn judge_again(&mut self) {
+        for key in self.consulted() {
+            self.dismiss_consults_of(&key);
+            if let Some(request) = self.docket.get(&key).cloned() {
+                self.judge(&request, Wait::Verdict(request.recorder.clone(), key));
+            }
+        }
         let waits = |request: &crate::engine::docket::Request| {
             request.state == State::Open
                 && request.held.as_ref().is_some_and(|held| held.question != Question::None)

@@ -1,7 +1,7 @@
 //! Programs outside that are asked about requests: each in its own process group, one line in, one line out, ended at its time.
 
 use crate::base::AskId;
-use crate::config::Config;
+use crate::config::Assessor;
 use crate::engine::Input;
 use crate::host::event::{Event, Inbox};
 use crate::host::kin;
@@ -227,8 +227,8 @@ fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 /// Notes what each of the configured programs is now: its digest stands in the record of the rules in force.
-pub(crate) fn note_programs(config: &mut Config) {
-    for assessor in &mut config.assessors {
+pub(crate) fn note_programs(assessors: &mut [Assessor]) {
+    for assessor in assessors {
         let program = assessor.command.first().and_then(|program| find(program));
         assessor.found = program.and_then(|path| Some(sha256_hex(&std::fs::read(path).ok()?)));
     }

@@ -3,6 +3,7 @@
 use crate::base::Digest;
 use crate::config::Written;
 use crate::engine::{Action, Input};
+use crate::host::assessor::note_programs;
 use crate::host::clock::Clock;
 use crate::host::perform::refusal;
 use crate::host::worker::guarded;
@@ -95,7 +96,10 @@ impl Judge {
             Ok(text) => UserFile {
                 digest: Some(Digest::of(&[text.as_bytes()])),
                 says: Written::parse(&path.display().to_string(), &text)
-                    .map(Some)
+                    .map(|mut written| {
+                        note_programs(written.assessors_mut());
+                        Some(written)
+                    })
                     .map_err(|error| error.to_string()),
             },
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -77,7 +77,7 @@ fn relay(
     let strangers = Strangers::note();
     let clock = Clock::start();
     let mut config = Config::of(launch.config.as_ref(), None);
-    assessor::note_programs(&mut config);
+    assessor::note_programs(&mut config.assessors);
     let voice = Voice::start(duplicate(io::stderr())?)?;
     log::speak_for_panics(&voice);
     let log_file = launch.log_file.clone().or_else(|| config.log.file.clone().map(PathBuf::from));

@@ -246,8 +246,12 @@ pub enum Event {
         /// Which.
         gate: String,
         /// `reviewed`: it goes on. `outdated`: it was refused, what it was made from was put back. Else why it was answered:
-        /// `session_cancel`, `withdrawn`, `turn_end`, `session_end`, `editor_closed`, `agent_exit`, `restart`.
+        /// `session_cancel`, `withdrawn`, `turn_end`, `session_end`, `editor_closed`, `agent_exit`, `restart`. `person`: a person
+        /// let it go without a review; `denied`: a person refused it; `policy`: the configuration no longer holds it.
         how: String,
+        /// Through which door a person did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<Channel>,
     },
     /// The peer closed the session, or it is no longer connected.
     SessionClosed {

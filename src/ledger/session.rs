@@ -212,7 +212,7 @@ impl SessionLedger {
             Event::GateBlocked { gate, .. } => {
                 self.gates.insert(gate.clone());
             }
-            Event::GateReleased { gate, how: _ } => {
+            Event::GateReleased { gate, how: _, channel: _ } => {
                 self.gates.remove(gate);
             }
             Event::RootOpened(_)

@@ -61,7 +61,9 @@ impl Standing {
     pub(super) fn apply(&mut self, at: WallNs, approval: &Approval) {
         match approval {
             Approval::Requested(asking) => {
-                self.asked += 1;
+                let known = self.open.get(&asking.request);
+                self.asked += u32::from(known.is_none());
+                let at = known.map_or(at, |known| known.at);
                 let row = StandingRequest { at, asking: asking.clone(), state: StandingState::Open };
                 self.open.insert(asking.request.clone(), row);
             }

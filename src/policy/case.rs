@@ -95,9 +95,7 @@ fn stands(effect: &Effect, context: &Context<'_>) -> String {
             let (from, to) = (place(from).real.unwrap_or_default(), place(to).real.unwrap_or_default());
             format!("{from} {} {to} {}", context.ground.content(&from), context.ground.content(&to))
         }
-        Effect::Exec { cwd, .. } => {
-            cwd.as_deref().map_or_else(String::new, |cwd| place(cwd).real.unwrap_or_default())
-        }
+        Effect::Exec { cwd, .. } => place(cwd.as_deref().unwrap_or(&context.cwd)).real.unwrap_or_default(),
         Effect::Fetch { .. } | Effect::Opaque { .. } => String::new(),
     }
 }

@@ -138,9 +138,10 @@ impl Subject {
         self.effects.iter().map(|effect| effect.shown(redactor)).collect()
     }
 
-    /// Returns a keyed digest of exactly what it wants, in this session: titles and ids do not count.
-    pub fn binding(&self, redactor: &Redactor, session: &SessionId) -> String {
-        let effects: Vec<Value> = self.effects.iter().map(Effect::canonical).collect();
+    /// Returns a keyed digest of exactly what it wants, in this session with this working directory: titles and ids do not
+    /// count, nor how a path is spelled.
+    pub fn binding(&self, redactor: &Redactor, (session, cwd): (&SessionId, &str)) -> String {
+        let effects: Vec<Value> = self.effects.iter().map(|effect| effect.canonical(cwd)).collect();
         // Members are written in the order in which they stand here: one text for one meaning.
         let canonical = json!({ "v": 1, "session": session.as_str(), "effects": effects });
         redactor.digest(canonical.to_string().as_bytes())
@@ -148,7 +149,7 @@ impl Subject {
 
     /// Returns a keyed digest of exactly what it wants and where, in whatever session: in this workspace, from this directory.
     pub fn standing(&self, redactor: &Redactor, (workspace, cwd): (&str, &str)) -> String {
-        let effects: Vec<Value> = self.effects.iter().map(Effect::canonical).collect();
+        let effects: Vec<Value> = self.effects.iter().map(|effect| effect.canonical(cwd)).collect();
         let canonical = json!({ "v": 1, "workspace": workspace, "cwd": cwd, "effects": effects });
         redactor.digest(canonical.to_string().as_bytes())
     }
@@ -205,22 +206,36 @@ impl Effect {
         }
     }
 
-    fn canonical(&self) -> Value {
+    /// Says whether another effect is exactly this one, seen from this working directory.
+    pub fn is_same(&self, other: &Self, cwd: &str) -> bool {
+        self == other || self.canonical(cwd) == other.canonical(cwd)
+    }
+
+    fn canonical(&self, cwd: &str) -> Value {
+        let full = |path: &str| full(path, cwd);
+        let place = |cwd: &Option<String>| full(cwd.as_deref().unwrap_or_default());
         match self {
             Self::Exec { form: Form::Text(text), cwd, env } => {
-                json!({ "exec": { "text": text, "cwd": cwd, "env": env } })
+                json!({ "exec": { "text": text, "cwd": place(cwd), "env": env } })
             }
             Self::Exec { form: Form::Argv(argv), cwd, env } => {
-                json!({ "exec": { "argv": argv, "cwd": cwd, "env": env } })
+                json!({ "exec": { "argv": argv, "cwd": place(cwd), "env": env } })
             }
-            Self::Write { path, new } => json!({ "write": { "path": path, "new": new } }),
-            Self::Read { path } => json!({ "read": path }),
-            Self::Delete { path } => json!({ "delete": path }),
-            Self::Move { from, to } => json!({ "move": [from, to] }),
+            Self::Write { path, new } => json!({ "write": { "path": full(path), "new": new } }),
+            Self::Read { path } => json!({ "read": full(path) }),
+            Self::Delete { path } => json!({ "delete": full(path) }),
+            Self::Move { from, to } => json!({ "move": [full(from), full(to)] }),
             Self::Fetch { url } => json!({ "fetch": url }),
             Self::Opaque { kind, title } => json!({ "opaque": { "kind": kind, "title": title } }),
         }
     }
+}
+
+/// Spells a path in full, by the letter. `..` is left alone: where it leads depends on links.
+fn full(path: &str, cwd: &str) -> String {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{cwd}/{path}") };
+    let parts: Vec<&str> = whole.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    format!("/{}", parts.join("/"))
 }
 
 /// `["bash", "-lc", "…"]` is text for a shell.

@@ -225,6 +225,7 @@ impl PendingRequest {
         let why = self.reasons.first().map(|why| format!("\n    {why}")).unwrap_or_default();
         let how = match (self.resume, self.shown.as_str()) {
             (Resume::Open, "editor") => "asked in the editor; the first answer counts",
+            (Resume::Open, _) if self.kind == "gate" => "waits to be reviewed, or for an answer",
             (Resume::Open, _) => "waits for an answer",
             (Resume::AskAgain, _) => "its proxy is gone: the agent has to ask again",
             (Resume::None, _) => "the editor has the question; it is only recorded here",
@@ -249,7 +250,7 @@ pub struct PendingRequest {
     pub key: RequestKey,
     /// Counts what was asked anew under this name: an answer quotes it.
     pub rev: u32,
-    /// `permission`, `read`, `write` or `terminal`.
+    /// `permission`, `read`, `write` or `terminal`; `gate`: it waits before the gate until its file is reviewed.
     pub kind: String,
     /// When it was asked.
     pub created: WallNs,

@@ -287,7 +287,7 @@ fn moves_the_gate(event: &Event) -> Option<Value> {
         Event::GateBlocked { gate, tool, path, .. } => {
             Some(json!({ "event": "review_gate", "gate": gate, "blocked": true, "tool": tool, "path": path }))
         }
-        Event::GateReleased { gate, how } => {
+        Event::GateReleased { gate, how, channel: _ } => {
             Some(json!({ "event": "review_gate", "gate": gate, "blocked": false, "how": how }))
         }
         _ => None,

@@ -413,7 +413,7 @@ fn session_event() -> impl Strategy<Value = Event> {
         turn().prop_map(|turn| Event::TurnStarted { turn }),
         turn().prop_map(|turn| Event::TurnEnded { turn, stop: "end_turn".to_owned() }),
         ids("m").prop_map(|mode| Event::ModeChanged { mode }),
-        ids("gate").prop_map(|gate| Event::GateReleased { gate, how: "reviewed".to_owned() }),
+        ids("gate").prop_map(|gate| Event::GateReleased { gate, how: "reviewed".to_owned(), channel: None }),
         commands().prop_map(Event::Decided),
         ids("c").prop_map(|id| {
             let (command, hunks) = (CommandId::new(id), Vec::new());

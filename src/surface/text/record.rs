@@ -179,7 +179,7 @@ fn session_line(event: &Event) -> String {
         Event::GateBlocked { gate, tool, path, because, .. } => {
             format!("{gate}: {tool} waits to write {path}: {because}")
         }
-        Event::GateReleased { gate, how } => format!("{gate}: waits no longer ({how})"),
+        Event::GateReleased { gate, how, channel: _ } => format!("{gate}: waits no longer ({how})"),
         Event::SessionClosed { why } => format!("session closed: {why}"),
         _ => String::new(),
     }
