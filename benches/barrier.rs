@@ -99,7 +99,8 @@ fn agent() {
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
         let at = now();
         let frame: Value = serde_json::from_str(&line).unwrap();
-        let mut say = |frame: Value| writeln!(out, "{frame}").and_then(|()| out.flush()).unwrap();
+        let mut say =
+            |frame: Value| out.write_all(format!("{frame}\n").as_bytes()).and_then(|()| out.flush()).unwrap();
         let result = match frame["method"].as_str() {
             Some("initialize") => {
                 json!({ "protocolVersion": 1, "agentInfo": { "name": "bench", "version": "1" } })
@@ -224,7 +225,7 @@ impl Peer {
     fn call(&mut self, method: &str, params: &Value) -> Vec<Value> {
         self.asked += 1;
         let request = json!({ "jsonrpc": "2.0", "id": self.asked, "method": method, "params": params });
-        writeln!(self.stdin.as_mut().unwrap(), "{request}").unwrap();
+        self.stdin.as_mut().unwrap().write_all(format!("{request}\n").as_bytes()).unwrap();
         let mut before = Vec::new();
         loop {
             let mut line = String::new();

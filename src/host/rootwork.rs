@@ -4,7 +4,7 @@ use crate::base::{AskId, ProxyId, RepoPath, RootId, SessionKey, TreeId};
 use crate::engine::{Input, Sight};
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
-use crate::host::worker::{Spare, Worker, guarded};
+use crate::host::worker::{Spare, Waiting, Worker, guarded};
 use crate::ledger::{FilePlan, Gap, RevertFile, RevertOutcome, RevertResult, Why};
 use crate::store::{Chain, RootStore, StoreBlobs};
 use std::collections::VecDeque;
@@ -65,7 +65,7 @@ pub(crate) fn start(
         stirring.put(Event::Came(Box::new(Input::Stirred { root: stirred.clone() })));
     });
     let mut bench = Bench { store, root, proxy, clock, inbox };
-    let worker = Worker::start_with_spare_time(&name, move |queue| bench.work(queue))?;
+    let worker = Worker::start_with_spare_time(&name, move |queue, waiting| bench.work(queue, waiting))?;
     Ok(OpenRoot { chain, blobs, worker, observing })
 }
 
@@ -78,9 +78,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn work(&mut self, queue: &mut VecDeque<Job>) -> Spare {
+    fn work(&mut self, queue: &mut VecDeque<Job>, waiting: &Waiting) -> Spare {
         if queue.is_empty() {
-            let more = guarded(|| self.store.verify_some()).unwrap_or(false);
+            let more = guarded(|| self.store.verify_until(|| waiting.any())).unwrap_or(false);
             return if more { Spare::Busy } else { Spare::Idle };
         }
         self.take_job(queue);

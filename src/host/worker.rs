@@ -4,11 +4,31 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 /// A thread that carries jobs out in the order in which they came. It ends when the last handle is dropped.
 #[derive(Debug)]
-pub(crate) struct Worker<J>(Sender<J>);
+pub(crate) struct Worker<J> {
+    sender: Sender<J>,
+    waiting: Waiting,
+}
+
+/// Counts the jobs that were queued and are not taken yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting(Arc<AtomicUsize>);
+
+impl Waiting {
+    /// Says whether a job waits.
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
+    fn taken(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// Whether a worker has something to do when it has no job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,43 +46,50 @@ impl<J: Debug + Send + 'static> Worker<J> {
         name: &str,
         mut work: impl FnMut(&mut VecDeque<J>) + Send + 'static,
     ) -> std::io::Result<Self> {
-        Self::start_with_spare_time(name, move |queue| {
+        Self::start_with_spare_time(name, move |queue, _| {
             work(queue);
             Spare::Idle
         })
     }
 
     /// Starts a worker that is also called, with an empty queue, while it has no job and says that there is something to
-    /// do besides.
+    /// do besides; it can see when a job waits for that.
     pub(crate) fn start_with_spare_time(
         name: &str,
-        mut work: impl FnMut(&mut VecDeque<J>) -> Spare + Send + 'static,
+        mut work: impl FnMut(&mut VecDeque<J>, &Waiting) -> Spare + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, jobs): (Sender<J>, Receiver<J>) = channel();
+        let waiting = Waiting::default();
+        let seen = waiting.clone();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let (mut queue, mut spare) = (VecDeque::new(), Spare::Idle);
             loop {
                 if queue.is_empty() && spare == Spare::Idle {
                     let Ok(job) = jobs.recv() else { return };
+                    seen.taken();
                     queue.push_back(job);
                 }
                 loop {
                     match jobs.try_recv() {
-                        Ok(job) => queue.push_back(job),
+                        Ok(job) => {
+                            seen.taken();
+                            queue.push_back(job);
+                        }
                         Err(TryRecvError::Empty) => break,
                         Err(TryRecvError::Disconnected) if queue.is_empty() => return,
                         Err(TryRecvError::Disconnected) => break,
                     }
                 }
-                spare = work(&mut queue);
+                spare = work(&mut queue, &seen);
             }
         })?;
-        Ok(Self(sender))
+        Ok(Self { sender, waiting })
     }
 
     /// Queues a job; gives it back when the worker is dead.
     pub(crate) fn put(&self, job: J) -> Result<(), J> {
-        self.0.send(job).map_err(|unsent| unsent.0)
+        self.waiting.0.fetch_add(1, Ordering::Relaxed);
+        self.sender.send(job).map_err(|unsent| unsent.0)
     }
 }
 
@@ -97,7 +124,7 @@ mod tests {
     #[test]
     fn spare_time_ends_with_the_next_job_and_with_the_worker() {
         let (done, doing) = channel();
-        let worker = Worker::start_with_spare_time("test", move |queue: &mut VecDeque<u32>| {
+        let worker = Worker::start_with_spare_time("test", move |queue: &mut VecDeque<u32>, _| {
             let told = queue.pop_front();
             done.send(told).map_or(Spare::Idle, |()| Spare::Busy)
         });
@@ -108,6 +135,23 @@ mod tests {
         assert!(doing.iter().any(|told| told == Some(2)));
         drop(worker);
         assert!(doing.iter().all(|told| told.is_none()), "the channel closes with the thread");
+    }
+
+    #[test]
+    fn who_works_in_spare_time_sees_that_a_job_waits() {
+        let (done, doing) = channel();
+        let worker = Worker::start_with_spare_time("test", move |queue: &mut VecDeque<u32>, waiting| {
+            let told = queue.pop_front();
+            while told == Some(1) && queue.is_empty() && !waiting.any() {
+                std::thread::yield_now();
+            }
+            done.send((told, waiting.any())).map_or(Spare::Idle, |()| Spare::Idle)
+        });
+        let worker = worker.expect("a thread");
+        worker.put(1).expect("alive");
+        worker.put(2).expect("alive");
+        let seen: Vec<_> = doing.iter().take(2).collect();
+        assert_eq!(seen.last(), Some(&(Some(2), false)));
     }
 
     #[test]

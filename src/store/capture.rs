@@ -67,6 +67,9 @@ pub struct RootStore {
     pub(crate) made: BTreeSet<RepoPath>,
     #[cfg(test)]
     pub(crate) between: Option<crate::store::restore::Between>,
+    /// What a test does while a writer is waited for.
+    #[cfg(test)]
+    pub(crate) meanwhile: Option<fn(&std::path::Path)>,
 }
 
 /// What opening a root found.
@@ -177,6 +180,8 @@ impl RootStore {
             made: BTreeSet::new(),
             #[cfg(test)]
             between: None,
+            #[cfg(test)]
+            meanwhile: None,
             dir,
             chain,
             objects,
@@ -406,6 +411,8 @@ impl RootStore {
                 return;
             }
             std::thread::sleep(PAUSE);
+            #[cfg(test)]
+            self.meanwhile.iter().for_each(|work| work(&self.root.top));
             for at in empty {
                 read[at] = reading.read(top, &jobs[at]);
             }

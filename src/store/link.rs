@@ -69,6 +69,9 @@ impl RootStore {
             return None;
         }
         self.since.beside = Beside::default();
+        if why == Why::TurnEnd {
+            self.begin_verifying();
+        }
         self.echo(why, by, began).map(|again| Observed {
             foreign: Vec::new(),
             outcome: Ok(again),
@@ -116,8 +119,10 @@ impl RootStore {
         }
     }
 
+    /// A base is synced before the record that cites it. What a turn brought is synced when it is packed, after its end,
+    /// and before anything is decided about it.
     fn must_sync(&self, why: Why) -> bool {
-        self.since.unsynced && matches!(why, Why::TurnEnd | Why::Base | Why::Rebase)
+        self.since.unsynced && matches!(why, Why::Base | Why::Rebase)
     }
 
     /// Says when the latest look began at which everything was as the last link has it.

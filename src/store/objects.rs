@@ -8,7 +8,7 @@ use crate::store::segment::{Kind, Segment};
 use crate::store::state::{make_private_dir, open_private};
 use crate::store::tracked::IndexEntry;
 use git2::{ConfigLevel, ObjectType, Odb, OdbLookupFlags, Oid, Repository, RepositoryOpenFlags};
-use pack::{Packer, Packing};
+use pack::{Packer, Packing, Top};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt as _;
@@ -323,8 +323,8 @@ impl Objects {
     }
 
     /// Makes what was written durable.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        self.segment.sync()
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        std::iter::once(&mut self.segment).chain(&mut self.sealed).try_for_each(Segment::sync)
     }
 
     /// Says whether nobody else wrote to the current segment since this process last read or wrote, by its length.
@@ -391,26 +391,18 @@ impl Objects {
         packed + self.segments().map(Segment::written).sum::<u64>()
     }
 
-    /// Pins trees under a session's ref, as one tree of trees, after packing what is not packed: at once while that is
-    /// little, else while the root is looked at. The caller holds the root's observe lock.
+    /// Pins trees under a session's ref, as one tree of trees, after packing what is not packed: while the root is looked
+    /// at. The caller holds the root's observe lock.
     pub(crate) fn pin(&mut self, session: &SessionKey, trees: &[TreeId]) -> Result<(), StoreError> {
-        let mut sorted: Vec<_> = trees.iter().filter(|tree| self.holds(&tree.0)).collect();
-        sorted.sort();
-        sorted.dedup();
-        let mut bytes = Vec::with_capacity(sorted.len() * 70);
-        for tree in sorted {
-            bytes.extend_from_slice(format!("40000 {tree}\0").as_bytes());
-            bytes.extend_from_slice(&tree.0);
+        let top = Top::over(trees.iter().filter(|tree| self.holds(&tree.0)));
+        if self.packer.has_pinned(session, &top) {
+            return Ok(());
         }
-        let top = self.put_tree(&bytes);
-        self.flush()?;
         self.seal()?;
-        let objects = self.sealed.iter().map(|segment| segment.ids().len()).sum();
-        let bytes = self.sealed.iter().map(Segment::written).sum();
         let pins = BTreeMap::from([(session.clone(), top)]);
-        self.packer.take(Packing { root_dir: self.dir.clone(), pins }, objects, bytes)?;
+        let taken = self.packer.take(Packing { root_dir: self.dir.clone(), pins });
         self.packed.set(None);
-        self.catch_up()
+        self.catch_up().and(taken)
     }
 
     /// Waits until everything that is pinned is packed.
@@ -419,12 +411,11 @@ impl Objects {
         self.packer.settle().unwrap();
     }
 
-    /// Begins the next generation of the segment.
+    /// Begins the next generation of the segment. The one before is synced as packs.
     fn seal(&mut self) -> Result<(), StoreError> {
         if self.segment.written() == 0 {
             return Ok(());
         }
-        self.segment.sync()?;
         let next = next_segment(self.segment.path());
         drop(open_private(&next)?);
         let sealed = std::mem::replace(&mut self.segment, Segment::open(next)?);

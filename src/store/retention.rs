@@ -297,6 +297,7 @@ mod tests {
         let (a, b) = (opened(&eye, "aa"), opened(&eye, "bb"));
         eye.store.pin(&a, &[tree]).unwrap();
         eye.store.pin(&b, &[tree]).unwrap();
+        eye.store.objects.settle();
         let root = eye.store.root().id.clone();
         let sweep = eye.state.delete_session(&a).unwrap();
         assert_eq!((sweep.unpin, sweep.drop), (vec![(root.clone(), a)], vec![]));
@@ -330,6 +331,7 @@ mod tests {
         let (kept, gone) = (opened(&eye, "aa"), SessionKey::new("gone"));
         eye.store.pin(&kept, &[tree]).unwrap();
         eye.store.pin(&gone, &[tree]).unwrap();
+        eye.store.objects.settle();
         let root = eye.store.root().id.clone();
         let before = eye.state.stocks();
         assert_eq!(before[0].sessions, BTreeSet::from([kept.clone()]));

@@ -35,6 +35,8 @@ pub(crate) struct Segment {
     index: BTreeMap<[u8; 20], Place>,
     scanned: u64,
     staged: Vec<u8>,
+    /// Something stands in the file that this process has not synced.
+    unsynced: bool,
 }
 
 const HEAD: usize = 20 + 1 + 8;
@@ -50,6 +52,7 @@ impl Segment {
             index: BTreeMap::new(),
             scanned: 0,
             staged: Vec::new(),
+            unsynced: false,
         };
         segment.refresh()?;
         Ok(segment)
@@ -94,6 +97,7 @@ impl Segment {
             }
             self.index.insert(id, Place { offset, len, kind });
             self.scanned = offset + len;
+            self.unsynced = true;
             reader.seek_relative(i64::try_from(len).unwrap_or(i64::MAX))?;
         }
         Ok(())
@@ -162,6 +166,7 @@ impl Segment {
             Ok(()) => {
                 self.scanned += self.staged.len() as u64;
                 self.staged = Vec::new();
+                self.unsynced = true;
                 Ok(true)
             }
             Err(error) => {
@@ -191,12 +196,13 @@ impl Segment {
         self.staged = Vec::new();
     }
 
-    /// Makes what was written durable.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        match &self.file {
-            Some(file) => file.sync_data().map_err(|error| StoreError::io("sync", &self.path, error)),
-            None => Ok(()),
+    /// Makes what was written durable, by whomever.
+    pub(crate) fn sync(&mut self) -> Result<(), StoreError> {
+        if let (Some(file), true) = (&self.file, self.unsynced) {
+            file.sync_data().map_err(|error| StoreError::io("sync", &self.path, error))?;
+            self.unsynced = false;
         }
+        Ok(())
     }
 
     /// Returns the ids and kinds of all objects.

@@ -27,7 +27,7 @@ pub(crate) struct Verifier {
 
 /// How long it is left at one walk.
 const SELDOM: Duration = Duration::from_secs(20);
-/// How long one stretch of it takes: a look that comes meanwhile waits no longer.
+/// How long one stretch of it takes where nobody waits.
 const STRETCH: Duration = Duration::from_millis(2);
 /// Names above which everything is looked at instead.
 const MANY: usize = 10_000;
@@ -36,6 +36,12 @@ impl Verifier {
     /// Says whether names that differed wait to be looked at.
     pub(crate) fn has_suspects(&self) -> bool {
         !self.suspects.is_empty()
+    }
+
+    /// Says whether a walk is on.
+    #[cfg(test)]
+    pub(crate) fn is_on(&self) -> bool {
+        self.at.is_some()
     }
 
     /// Takes the names that differed.
@@ -63,9 +69,9 @@ impl RootStore {
         }
     }
 
-    /// Compares some more of the table with the disk, for two milliseconds; false when there is nothing to compare. What
-    /// differs is looked at by the next look.
-    pub fn verify_some(&mut self) -> bool {
+    /// Compares some more of the table with the disk, for two milliseconds or until somebody waits; false when there is
+    /// nothing to compare. What differs is looked at by the next look.
+    pub fn verify_until(&mut self, somebody_waits: impl Fn() -> bool) -> bool {
         let Some(mut at) = self.verifier.at.take() else { return false };
         if at == 0 && self.tracked.refresh(self.user.as_ref(), self.part()) {
             self.table.forget_listings();
@@ -73,7 +79,7 @@ impl RootStore {
         // A top that cannot be opened is the next look's to report.
         let Ok(top) = self.open_itself() else { return false };
         let start = Instant::now();
-        while start.elapsed() < STRETCH {
+        while start.elapsed() < STRETCH && !somebody_waits() {
             let Some(dir) = self.table.first_from(at) else {
                 if self.verifier.has_suspects() {
                     self.call_listener();

@@ -1,66 +1,118 @@
 //! Making ordinary git objects of sealed segments, while the root is looked at.
 
-use super::{PINS, id_bytes, io_git, oid, prepare_libgit2, sealed_segments};
+use super::{PINS, hash, id_bytes, io_git, oid, prepare_libgit2, sealed_segments};
 use crate::base::{SessionKey, TreeId};
 use crate::store::StoreError;
 use crate::store::segment::{Kind, Segment};
 use crate::store::state::open_private;
 use git2::{ObjectType, OdbLookupFlags, Oid, Repository};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Packs sealed segments and then moves session refs: here while there is little, else on a thread of its own.
+/// Packs sealed segments and then moves session refs, on a thread of its own: whoever looks at the root waits for no pack.
 #[derive(Debug, Default)]
 pub(super) struct Packer {
-    running: Option<JoinHandle<Result<(), StoreError>>>,
+    desk: Arc<Mutex<Desk>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What packers and those who want something packed tell each other.
+#[derive(Debug, Default)]
+struct Desk {
+    /// A thread looks for what waits until nothing does.
+    manned: bool,
     waiting: Option<Packing>,
+    /// What is pinned, or waits to be.
+    pinned: BTreeMap<SessionKey, TreeId>,
+    /// What was not done.
+    trouble: Option<StoreError>,
 }
 
 /// What is to be packed, and pinned after that.
 #[derive(Debug)]
 pub(super) struct Packing {
     pub(super) root_dir: PathBuf,
-    pub(super) pins: BTreeMap<SessionKey, TreeId>,
+    pub(super) pins: BTreeMap<SessionKey, Top>,
 }
 
-/// Objects, or bytes, up to which packing is done at once.
-const LITTLE: (usize, u64) = (300, 1024 * 1024);
+/// A tree of the trees that a session names.
+#[derive(Clone, Debug)]
+pub(super) struct Top {
+    id: TreeId,
+    bytes: Vec<u8>,
+}
+
+impl Top {
+    /// Makes the tree of some trees, which stand in it under their own ids.
+    pub(super) fn over<'a>(trees: impl Iterator<Item = &'a TreeId>) -> Self {
+        let mut bytes = Vec::new();
+        for tree in trees.collect::<BTreeSet<_>>() {
+            bytes.extend_from_slice(format!("40000 {tree}\0").as_bytes());
+            bytes.extend_from_slice(&tree.0);
+        }
+        Self { id: TreeId(hash(ObjectType::Tree, &bytes)), bytes }
+    }
+}
 
 impl Packer {
-    /// Takes the work on; reports what an earlier one ran into.
-    pub(super) fn take(&mut self, mut work: Packing, objects: usize, bytes: u64) -> Result<(), StoreError> {
-        if let Some(earlier) = self.waiting.take() {
-            let pins = earlier.pins.into_iter().filter(|(session, _)| !work.pins.contains_key(session));
-            let pins: Vec<_> = pins.collect();
-            work.pins.extend(pins);
-        }
-        if self.running.as_ref().is_some_and(|running| !running.is_finished()) {
-            self.waiting = Some(work);
-            return Ok(());
-        }
-        let before = self.finish();
-        if objects <= LITTLE.0 && bytes <= LITTLE.1 {
-            return before.and_then(|()| work.run());
-        }
-        let started = std::thread::Builder::new().name("pack".to_owned()).spawn(move || work.run());
-        self.running = Some(started.map_err(|error| StoreError::said("start", "pack", error.to_string()))?);
-        before
+    /// Says whether a session's ref names this tree already, or will.
+    pub(super) fn has_pinned(&self, session: &SessionKey, top: &Top) -> bool {
+        desk(&self.desk).pinned.get(session) == Some(&top.id)
     }
 
-    fn finish(&mut self) -> Result<(), StoreError> {
-        match self.running.take() {
-            Some(running) => running.join().unwrap_or(Ok(())),
-            None => Ok(()),
+    /// Takes the work on. Reports what an earlier one ran into: it is done again with this.
+    pub(super) fn take(&mut self, mut work: Packing) -> Result<(), StoreError> {
+        let mut open = desk(&self.desk);
+        open.pinned.extend(work.pins.iter().map(|(session, top)| (session.clone(), top.id)));
+        for (session, top) in open.waiting.take().into_iter().flat_map(|earlier| earlier.pins) {
+            work.pins.entry(session).or_insert(top);
         }
+        open.waiting = Some(work);
+        if !open.manned {
+            let desk = Arc::clone(&self.desk);
+            let started = std::thread::Builder::new().name("pack".to_owned()).spawn(move || man(&desk));
+            let started = started.map_err(|error| StoreError::said("start", "pack", error.to_string()))?;
+            (open.manned, self.thread) = (true, Some(started));
+        }
+        open.trouble.take().map_or(Ok(()), Err)
     }
 
     /// Waits until everything is packed.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
-        let before = self.finish();
-        let waiting = self.waiting.take().map_or(Ok(()), Packing::run);
-        before.and(waiting)
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+        desk(&self.desk).trouble.take().map_or(Ok(()), Err)
+    }
+}
+
+fn desk(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
+    desk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does what waits until nothing does.
+fn man(at: &Mutex<Desk>) {
+    loop {
+        let Some(work) = desk(at).next() else { return };
+        let died = || Err(StoreError::said("finish", "pack", "an internal error"));
+        let done = catch_unwind(AssertUnwindSafe(|| work.run())).unwrap_or_else(|_| died());
+        if let Err(trouble) = done {
+            let mut desk = desk(at);
+            desk.pinned.clear();
+            desk.trouble = Some(trouble);
+        }
+    }
+}
+
+impl Desk {
+    fn next(&mut self) -> Option<Packing> {
+        let next = self.waiting.take();
+        self.manned = next.is_some();
+        next
     }
 }
 
@@ -76,12 +128,17 @@ impl Packing {
         prepare_libgit2();
         let _lock = lock(&self.root_dir)?;
         let store = self.root_dir.join("store.git");
+        let mut tops: BTreeMap<[u8; 20], &[u8]> =
+            self.pins.values().map(|top| (top.id.0, top.bytes.as_slice())).collect();
         for segment in sealed_segments(&self.root_dir) {
-            pack_segment(&store, segment)?;
+            pack_segment(&store, segment, &std::mem::take(&mut tops))?;
         }
+        // What names the trees is to last as long as they do.
+        sync(&self.root_dir.join("chain.jsonl"))?;
+        pack(&store, &Source { segment: None, tops: &tops })?;
         let repository = Repository::open_bare(&store).map_err(io_git("open", &store))?;
         for (session, top) in &self.pins {
-            let Some(top) = oid(&top.0) else { continue };
+            let Some(top) = oid(&top.id.0) else { continue };
             let name = format!("{PINS}{}", session.as_str());
             repository.reference(&name, top, true, "").map_err(io_git("pin trees in", &store))?;
         }
@@ -108,15 +165,69 @@ pub(super) fn lock(root_dir: &Path) -> Result<std::fs::File, StoreError> {
     Ok(lock)
 }
 
-fn pack_segment(store: &Path, path: PathBuf) -> Result<(), StoreError> {
-    let segment = Segment::open(path.clone())?;
-    let ids = segment.ids();
-    let read = |id: &[u8; 20]| segment.read(id);
-    for chunk in chunks(&ids, |id| segment.size(id).unwrap_or(0)) {
-        write_pack(store, chunk, &read).map_err(io_git("pack objects in", store))?;
+/// What goes into one pack, or several.
+struct Source<'a> {
+    segment: Option<&'a Segment>,
+    tops: &'a BTreeMap<[u8; 20], &'a [u8]>,
+}
+
+impl Source<'_> {
+    fn ids(&self) -> Vec<([u8; 20], Kind)> {
+        let own = self.segment.map(Segment::ids).unwrap_or_default();
+        own.into_iter().chain(self.tops.keys().map(|id| (*id, Kind::Tree))).collect()
     }
-    check_packed(store, ids.iter().map(|(id, _)| id))?;
+
+    fn size(&self, id: &[u8; 20]) -> u64 {
+        let own = self.segment.and_then(|segment| segment.size(id));
+        own.or_else(|| self.tops.get(id).map(|bytes| bytes.len() as u64)).unwrap_or(0)
+    }
+
+    fn read(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
+        let top = self.tops.get(id).map(|bytes| bytes.to_vec());
+        top.or_else(|| self.segment.and_then(|segment| segment.read(id)))
+    }
+}
+
+fn pack_segment(store: &Path, path: PathBuf, tops: &BTreeMap<[u8; 20], &[u8]>) -> Result<(), StoreError> {
+    let segment = Segment::open(path.clone())?;
+    if let Err(trouble) = pack(store, &Source { segment: Some(&segment), tops }) {
+        return sync(&path).and(Err(trouble));
+    }
     std::fs::remove_file(&path).map_err(|error| StoreError::io("remove", &path, error))
+}
+
+fn pack(store: &Path, source: &Source<'_>) -> Result<(), StoreError> {
+    let ids = source.ids();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    durably(store, || {
+        let mut parts = chunks(&ids, |id| source.size(id));
+        parts.try_for_each(|part| write_pack(store, part, &|id| source.read(id)))
+    })?;
+    check_packed(store, ids.iter().map(|(id, _)| id))
+}
+
+/// Writes packs, and returns when a loss of power costs none of them. Returns the indexes of those that are new.
+fn durably(
+    store: &Path,
+    write: impl FnOnce() -> Result<(), git2::Error>,
+) -> Result<Vec<PathBuf>, StoreError> {
+    let before: BTreeSet<PathBuf> = own_packs(store).into_iter().map(|(index, _)| index).collect();
+    write().map_err(io_git("pack objects in", store))?;
+    let packs = own_packs(store).into_iter().map(|(index, _)| index);
+    let fresh: Vec<PathBuf> = packs.filter(|index| !before.contains(index)).collect();
+    for index in &fresh {
+        sync(&index.with_extension("pack"))?;
+        sync(index)?;
+    }
+    sync(&store.join("objects/pack"))?;
+    Ok(fresh)
+}
+
+fn sync(path: &Path) -> Result<(), StoreError> {
+    let synced = std::fs::File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|error| StoreError::io("sync", path, error))
 }
 
 /// Cuts a list of objects into parts that fit into memory.
@@ -206,13 +317,12 @@ fn consolidate(store: &Path) -> Result<(), StoreError> {
     }
     ids.sort_by_key(|(id, _)| *id);
     ids.dedup_by_key(|(id, _)| *id);
-    let before: Vec<_> = own_packs(store).into_iter().map(|(index, _)| index).collect();
     let read = |id: &[u8; 20]| Some(odb.read(oid(id)?).ok()?.data().to_vec());
-    for chunk in chunks(&ids, |id| size_of(&odb, id)) {
-        write_pack(store, chunk, &read).map_err(io_git("pack objects in", store))?;
-    }
-    let fresh = own_packs(store).into_iter().any(|(index, _)| !before.contains(&index));
-    if !fresh {
+    let fresh = durably(store, || {
+        let mut parts = chunks(&ids, |id| size_of(&odb, id));
+        parts.try_for_each(|part| write_pack(store, part, &read))
+    })?;
+    if fresh.is_empty() {
         return Ok(());
     }
     for (index, _) in packs {
@@ -309,6 +419,7 @@ mod tests {
             git.write("f", format!("{n}\n"));
             trees.push(eye.look().tree);
             eye.store.pin(&SessionKey::new("s"), &trees).unwrap();
+            eye.store.objects.settle();
         }
         assert!(own_packs(&store_of(&eye)).len() < 24);
         assert!((0..40).all(|n| is_kept(&eye, &format!("{n}\n"))));
