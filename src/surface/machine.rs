@@ -148,8 +148,7 @@ impl Machine {
     /// Serves an agent that reviews, over stdio, until it goes away.
     #[cfg(feature = "mcp")]
     pub fn mcp(&self, may: BTreeSet<McpMay>, doors: Arc<dyn Doors>) -> ExitCode {
-        let mut server = mcp::Server::new(mcp::Tools::new(doors, may));
-        match server.run(io::stdin().lock(), io::stdout().lock()) {
+        match mcp::Server::new(mcp::Tools::new(doors, may)).run_stdio() {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
             Err(error) => {

@@ -25,7 +25,7 @@ fn an_agent_comments_elsewhere_and_decides_nothing_of_its_own() {
     };
     let comment = |path: &str| json!({ "session_id": "author", "path": path, "body": format!("about {path}"), "line_start": 1 });
     let lines = [
-        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "clientInfo": { "name": "reviewer" } } }).to_string(),
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "reviewer", "version": "1" } } }).to_string(),
         call(1, "review_list_sessions", json!({})),
         call(2, "review_comment", comment("a.txt")),
         call(3, "review_comment", comment("b.txt")),

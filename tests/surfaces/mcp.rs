@@ -10,16 +10,19 @@ use hunkgate::surface::mcp::{Server, Tools};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use tokio::io::AsyncReadExt as _;
 
 #[test]
 fn the_tools_are_the_documented_ones() {
-    let replies = Agent::new(listing(), &[McpMay::Comment]).says(&[
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "clientInfo": { "name": "reviewer" } } }),
-        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
-        json!({ "jsonrpc": "2.0", "id": "two", "method": "tools/list" }),
-        json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" }),
-    ]);
+    let lines = [
+        initialize().to_string(),
+        r#"{ "jsonrpc": "2.0", "method": "notifications/initialized" }"#.to_owned(),
+        r#"{ "jsonrpc": "2.0", "id": "two", "method": "tools/list" }"#.to_owned(),
+        r#"{ "jsonrpc": "2.0", "id": 3, "method": "ping" }"#.to_owned(),
+    ];
+    let replies = Agent::new(listing(), &[McpMay::Comment]).hears(lines.join("\n") + "\n");
     assert_eq!(replies.len(), 3);
+    assert_eq!(replies[0]["result"]["serverInfo"]["name"], "hunkgate");
     assert_eq!(replies[0]["result"]["protocolVersion"], "2025-06-18");
     assert_eq!((&replies[1]["id"], &replies[2]["result"]), (&json!("two"), &json!({})));
     let tools = replies[1]["result"]["tools"].as_array().unwrap();
@@ -45,9 +48,9 @@ fn what_is_said_is_signed_by_the_agent() {
     let agent = Agent::new(Answer::Commented(serde_json::from_value(comment).unwrap()), &[McpMay::Comment]);
     let say =
         json!({ "session_id": "new", "path": "src/a.rs", "body": "why", "line_start": 3, "author": "human" });
-    let replies = agent.says(&[initialize(), call("review_comment", say)]);
-    assert_eq!(replies[1]["result"]["isError"], false, "{}", replies[1]);
-    assert_eq!(replies[1]["result"]["structuredContent"]["comment"]["id"], "comment-1");
+    let replies = agent.says(&[call("review_comment", say)]);
+    assert_eq!(replies[0]["result"]["isError"], false, "{}", replies[0]);
+    assert_eq!(replies[0]["result"]["structuredContent"]["comment"]["id"], "comment-1");
     assert_eq!(agent.doors.asked()[0].1, Who::Agent("reviewer".to_owned()));
 }
 
@@ -109,19 +112,49 @@ fn long_bodies_are_cut_and_say_so() {
 }
 
 #[test]
-fn what_cannot_be_read_is_answered() {
+fn what_cannot_be_read_ends_nothing() {
     let agent = Agent::new(Answer::Problem(Problem::new(ProblemKind::User, "it").hint("so")), &[]);
-    let mut output = Vec::new();
-    let input = "junk\n\n[1]\n{\"id\":1}\n{\"id\":2,\"method\":\"nothing\"}\n{\"id\":3,\"method\":\"tools/call\",\"params\":{\"name\":\"rm\"}}\n{\"id\":4,\"method\":\"tools/call\",\"params\":{\"name\":\"review_list_hunks\",\"arguments\":{\"session_id\":\"nobody\"}}}\n{\"id\":5,\"method\":\"tools/call\",\"params\":{\"name\":\"review_list_hunks\",\"arguments\":{\"session_id\":\"new\"}}}";
-    agent.server().run(input.as_bytes(), &mut output).unwrap();
-    let replies: Vec<Value> =
-        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let codes: Vec<Option<i64>> = replies.iter().map(|reply| reply["error"]["code"].as_i64()).collect();
-    assert_eq!(codes, [Some(-32700), Some(-32600), Some(-32600), Some(-32601), None, None, None]);
-    assert_eq!(said(&replies[6]), "it (so)");
-    for reply in &replies[4..] {
-        assert_eq!(reply["result"]["isError"], true);
-    }
+    let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":9,\"method\":\"{}\"}}", "x".repeat(5_000_000));
+    let lines = [
+        &initialize().to_string(),
+        // No message at all, and one that is too long: nobody could be answered.
+        "junk",
+        &long,
+        "",
+        // No requests, as they are told.
+        "[1]",
+        r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":2,"method":"nothing"}"#,
+        &call("rm", json!({})).to_string().replace("\"id\":1", "\"id\":3"),
+        &call("review_list_hunks", json!({ "session_id": "nobody" }))
+            .to_string()
+            .replace("\"id\":1", "\"id\":4"),
+        &call("review_list_hunks", json!({ "session_id": "new" }))
+            .to_string()
+            .replace("\"id\":1", "\"id\":5"),
+    ];
+    // The last line has no end.
+    let replies = agent.hears(lines.join("\n"));
+    let codes: Vec<Option<i64>> = replies
+        .iter()
+        .filter_map(|reply| Some(reply["error"]["code"].as_i64()).filter(Option::is_some))
+        .collect();
+    assert_eq!(codes, [Some(-32600), Some(-32600), Some(-32601)], "{replies:?}");
+    let called: Vec<&Value> = replies.iter().filter(|reply| reply["result"]["isError"] == true).collect();
+    assert_eq!(called.iter().map(|reply| reply["id"].as_i64().unwrap()).collect::<Vec<_>>(), [3, 4, 5]);
+    assert_eq!(said(called[2]), "it (so)");
+    assert_eq!(called[2]["result"]["_meta"]["hunkgate"]["kind"], "user");
+}
+
+#[test]
+fn calls_are_answered_in_order_also_after_the_end() {
+    let agent = Agent::new(listing(), &[]);
+    let calls: Vec<Value> =
+        (0..100).map(|_| call("review_list_hunks", json!({ "session_id": "new" }))).collect();
+    let replies = agent.says(&calls);
+    let ids: Vec<u64> = replies.iter().map(|reply| reply["id"].as_u64().unwrap()).collect();
+    assert_eq!(ids, (1..=100).collect::<Vec<u64>>());
+    assert_eq!(agent.doors.asked().len(), 100);
 }
 
 // ── support ──
@@ -140,16 +173,37 @@ impl Agent {
         Server::new(Tools::new(Arc::clone(&self.doors) as Arc<dyn Doors>, self.may.clone()))
     }
 
+    /// Sends each message with a number of its own, after saying who it is; returns what is answered to them.
     fn says(&self, messages: &[Value]) -> Vec<Value> {
-        let input: String = messages.iter().map(|message| format!("{message}\n")).collect();
-        let mut output = Vec::new();
-        self.server().run(input.as_bytes(), &mut output).unwrap();
-        String::from_utf8(output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        let mut input = initialize().to_string();
+        for (message, id) in messages.iter().zip(1_u64..) {
+            let mut message = message.clone();
+            if message.get("id").is_some() {
+                message["id"] = json!(id);
+            }
+            input += &format!("\n{message}");
+        }
+        self.hears(input + "\n").into_iter().filter(|reply| reply["id"] != 0).collect()
+    }
+
+    fn hears(&self, input: String) -> Vec<Value> {
+        heard(self.server(), input)
     }
 }
 
-fn initialize() -> Value {
-    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "1999-01-01", "clientInfo": { "name": "reviewer" } } })
+/// Sends the bytes and the end of them to a server; returns all that comes back.
+pub(super) fn heard(server: Server, input: String) -> Vec<Value> {
+    let (output, ours) = tokio::io::duplex(16 * 1024 * 1024);
+    server.run(std::io::Cursor::new(input.into_bytes()), ours).unwrap();
+    let mut text = String::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(tokio::io::BufReader::new(output).read_to_string(&mut text)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What a client says first.
+pub(super) fn initialize() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": { "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "reviewer", "version": "1" } } })
 }
 
 fn call(name: &str, arguments: Value) -> Value {

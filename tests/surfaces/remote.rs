@@ -5,6 +5,7 @@
     reason = "a surface puts what it can, and the rest is not its matter"
 )]
 
+use crate::mcp::{heard, initialize};
 use crate::support::surface::Surface;
 use crate::web::Served;
 use hunkgate::base::SessionKey;
@@ -222,23 +223,20 @@ impl Surface for Http {
 #[derive(Debug)]
 pub(super) struct Mcp {
     behind: Arc<Behind>,
-    server: Server,
     call: Value,
 }
 
 impl Mcp {
     pub(super) fn new() -> Self {
-        let behind = Behind::new();
-        let may = BTreeSet::from([McpMay::Comment, McpMay::Decide]);
-        let server = Server::new(Tools::new(Arc::clone(&behind) as Arc<dyn Doors>, may));
-        Self { behind, server, call: Value::Null }
+        Self { behind: Behind::new(), call: Value::Null }
     }
 
     fn send(&mut self) -> Value {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": self.call });
-        let mut output = Vec::new();
-        self.server.run(format!("{message}\n").as_bytes(), &mut output).unwrap();
-        serde_json::from_slice(&output).expect("one message")
+        let may = BTreeSet::from([McpMay::Comment, McpMay::Decide]);
+        let server = Server::new(Tools::new(Arc::clone(&self.behind) as Arc<dyn Doors>, may));
+        let replies = heard(server, format!("{}\n{message}\n", initialize()));
+        replies.into_iter().next_back().expect("the answer after the greeting's")
     }
 }
 

@@ -1,134 +1,126 @@
-//! The lines: JSON-RPC, one message a line, as the Model Context Protocol has it over stdio.
+//! The server: what a client asks of it, over the crate that speaks the Model Context Protocol.
 
+use super::owed::Owed;
 use super::tools::Tools;
+use crate::review::Problem;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
+    MetaObject, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{QuitReason, RequestContext, ServerInitializeError, serve_server};
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
-use std::io::{self, BufRead, Read as _, Write};
+use std::io;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite};
 
 /// Bytes of one message.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const LONGEST: usize = 4 * 1024 * 1024;
 
-/// The versions of the protocol whose tools are as here, the newest first.
-const VERSIONS: &[&str] = &["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// What the model is told of the tools as a whole.
+const INSTRUCTIONS: &str = "What coding agents changed, hunk by hunk, with the tool calls that did it. Review a session and comment on its hunks; the person decides.";
 
 /// A server of one client.
 #[derive(Debug)]
 pub struct Server {
-    tools: Tools,
+    tools: Arc<Tools>,
+    /// Calls are carried out one after the other, as they came; other requests are answered meanwhile.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Server {
     /// Makes a server.
     pub fn new(tools: Tools) -> Self {
-        Self { tools }
+        Self { tools: Arc::new(tools), turn: tokio::sync::Mutex::new(()) }
     }
 
-    /// Serves until the client closes its end.
-    pub fn run(&mut self, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut line)?;
-            if read == 0 {
-                return Ok(());
-            }
-            let whole = line.last() == Some(&b'\n');
-            if !whole && read as u64 == LONGEST {
-                // The rest of it belongs to no message.
-                skip(&mut input)?;
-                answer(&mut output, &error(&Value::Null, -32600, "the message is too long"))?;
-                continue;
-            }
-            if let Some(reply) = self.heard(&line) {
-                answer(&mut output, &reply)?;
-            }
-        }
-    }
-
-    fn heard(&mut self, line: &[u8]) -> Option<Value> {
-        if line.iter().all(u8::is_ascii_whitespace) {
-            return None;
-        }
-        let Ok(message) = serde_json::from_slice::<Value>(line) else {
-            return Some(error(&Value::Null, -32700, "this is no JSON"));
-        };
-        let method = message.get("method").and_then(Value::as_str);
-        let id = message.get("id").filter(|id| id.is_string() || id.is_number());
-        match (method, id) {
-            (Some(method), Some(id)) => {
-                let params = message.get("params").cloned().unwrap_or_else(|| json!({}));
-                Some(match self.answer(method, params) {
-                    Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-                    Err((code, message)) => error(id, code, &message),
-                })
-            }
-            // A notification, or an answer to what was never asked.
-            (Some(_), None) if message.get("id").is_none() => None,
-            (None, _) if message.get("result").is_some() || message.get("error").is_some() => None,
-            (_, _) => Some(error(&Value::Null, -32600, "this is no request")),
-        }
-    }
-
-    fn answer(&mut self, method: &str, params: Value) -> Result<Value, (i32, String)> {
-        match method {
-            "initialize" => Ok(self.initialize(&params)),
-            "ping" => Ok(json!({})),
-            "tools/list" => Ok(json!({ "tools": self.tools.list() })),
-            "tools/call" => {
-                let name = params.get("name").and_then(Value::as_str);
-                let name = name.ok_or_else(|| (-32602, "name is missing".to_owned()))?.to_owned();
-                let arguments = params.get("arguments").filter(|given| !given.is_null()).cloned();
-                Ok(self.call(&name, arguments.unwrap_or_else(|| json!({}))))
-            }
-            _ => Err((-32601, format!("there is no method {method}"))),
-        }
-    }
-
-    fn initialize(&mut self, params: &Value) -> Value {
-        if let Some(name) = params.pointer("/clientInfo/name").and_then(Value::as_str) {
-            self.tools.name(name);
-        }
-        let wanted = params.get("protocolVersion").and_then(Value::as_str);
-        let version = VERSIONS.iter().find(|version| Some(**version) == wanted).unwrap_or(&VERSIONS[0]);
-        json!({
-            "protocolVersion": version,
-            "capabilities": { "tools": {} },
-            "serverInfo": { "name": "hunkgate", "version": env!("CARGO_PKG_VERSION") },
-            "instructions": "What coding agents changed, hunk by hunk, with the tool calls that did it. Review a session and comment on its hunks; the person decides.",
+    /// Serves over this process's standard streams until the client closes its end.
+    pub fn run_stdio(self) -> io::Result<()> {
+        runtime()?.block_on(async {
+            let (input, output) = rmcp::transport::stdio();
+            self.serve(input, output).await
         })
     }
 
-    /// A problem is the result of a tool, which the model reads.
-    fn call(&self, name: &str, arguments: Value) -> Value {
-        match self.tools.call(name, arguments) {
-            Ok(value) => json!({
-                "content": [{ "type": "text", "text": value.to_string() }], "structuredContent": value, "isError": false,
-            }),
-            Err(problem) => {
-                let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
-                let text = format!("{}{hint}", problem.message);
-                let told =
-                    json!({ "code": problem.kind.rpc_code(), "kind": problem.kind, "hint": problem.hint });
-                json!({ "content": [{ "type": "text", "text": text }], "_meta": { "hunkgate": told }, "isError": true })
-            }
+    /// Serves until the client closes its end.
+    pub fn run(
+        self,
+        input: impl AsyncRead + Send + Unpin + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> io::Result<()> {
+        runtime()?.block_on(self.serve(input, output))
+    }
+
+    async fn serve(
+        self,
+        input: impl AsyncRead + Send + Unpin + 'static,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> io::Result<()> {
+        // A last line without its end is a message all the same.
+        let input = input.chain(io::Cursor::new(b"\n"));
+        let lines = AsyncRwTransport::new_server(input, output).with_max_line_length(LONGEST);
+        let running = match serve_server(self, Owed::new(lines)).await {
+            Ok(running) => running,
+            // The client went away before it said who it is.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        match running.waiting().await {
+            Ok(QuitReason::JoinError(error)) | Err(error) => Err(io::Error::other(error)),
+            Ok(_) => Ok(()),
         }
     }
 }
 
-fn skip(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let mut piece = Vec::new();
-        let read = input.by_ref().take(LONGEST).read_until(b'\n', &mut piece)?;
-        if read == 0 || piece.last() == Some(&b'\n') {
-            return Ok(());
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_server_info(Implementation::new("hunkgate", env!("CARGO_PKG_VERSION")))
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = serde_json::from_value(self.tools.list())
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let _ours = self.turn.lock().await;
+        let tools = Arc::clone(&self.tools);
+        let client = context.client_info().map(|client| client.name);
+        let arguments = Value::Object(request.arguments.unwrap_or_default());
+        let called =
+            tokio::task::spawn_blocking(move || tools.call(client.as_deref(), &request.name, arguments));
+        let outcome = called.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        Ok(shown(outcome).into())
+    }
+}
+
+/// A problem is the result of a tool, which the model reads.
+fn shown(outcome: Result<Value, Problem>) -> CallToolResult {
+    match outcome {
+        Ok(value) => CallToolResult::structured(value),
+        Err(problem) => {
+            let hint = problem.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            let text = format!("{}{hint}", problem.message);
+            let told = json!({ "code": problem.kind.rpc_code(), "kind": problem.kind, "hint": problem.hint });
+            let mut meta = MetaObject::default();
+            meta.insert("hunkgate".to_owned(), told);
+            CallToolResult::error(vec![ContentBlock::text(text)]).with_meta(Some(meta))
         }
     }
 }
 
-fn answer(output: &mut impl Write, reply: &Value) -> io::Result<()> {
-    output.write_all(format!("{reply}\n").as_bytes())?;
-    output.flush()
-}
-
-fn error(id: &Value, code: i32, message: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
