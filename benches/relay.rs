@@ -17,10 +17,8 @@ mod peers;
 mod processes;
 
 use bytes::Bytes;
-use hunkgate::base::{Leg, Patterns, ProxyId, Tick};
-use hunkgate::config::Config;
+use hunkgate::base::{Leg, Tick};
 use hunkgate::engine::{Action, Engine, Input, Setup};
-use hunkgate::ledger::Redactor;
 use hunkgate::wire::{Splitter, head};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -139,18 +137,7 @@ fn engine(input: &[u8]) -> usize {
 
 /// An engine with a session in it.
 fn connected() -> Engine {
-    let mut engine = Engine::new(Setup {
-        proxy: ProxyId::new("bench"),
-        pid: 1,
-        seed: "bench".into(),
-        program: "agent".into(),
-        config: Config::default(),
-        withheld: Patterns::default(),
-        redactor: Redactor::new([0; 32]),
-        home: None,
-        ours: Vec::new(),
-        parent: None,
-    });
+    let mut engine = Engine::new(Setup::bare("bench"));
     let editor = |text: &'static str| Input::FromEditor(Bytes::from_static(text.as_bytes()));
     let agent = |text: &'static str| Input::FromAgent(Bytes::from_static(text.as_bytes()));
     for input in [

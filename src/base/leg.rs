@@ -17,4 +17,20 @@ impl Leg {
             Self::Agent => Self::Editor,
         }
     }
+
+    /// Returns its place in a pair.
+    pub fn index(self) -> usize {
+        match self {
+            Self::Editor => 0,
+            Self::Agent => 1,
+        }
+    }
+
+    /// Returns its name in transcripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Editor => "editor",
+            Self::Agent => "agent",
+        }
+    }
 }

@@ -41,6 +41,24 @@ pub struct Setup {
     pub parent: Option<String>,
 }
 
+impl Setup {
+    /// Tells nothing but who is there: no person's home, no configuration, nothing withheld.
+    pub fn bare(proxy: &str) -> Self {
+        Self {
+            proxy: ProxyId::new(proxy),
+            pid: 1,
+            seed: "00000000".to_owned(),
+            program: "agent".to_owned(),
+            config: Config::default(),
+            withheld: Patterns::default(),
+            redactor: Redactor::new([0; 32]),
+            home: None,
+            ours: Vec::new(),
+            parent: None,
+        }
+    }
+}
+
 /// The one machine.
 ///
 /// `step` takes in what happened and says what shall be done. It reads no clock, draws no randomness, touches nothing.

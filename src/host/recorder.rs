@@ -37,17 +37,17 @@ impl<W: Write> Recorder<W> {
 
     /// A peer said a line.
     pub(crate) fn said(&mut self, from: Leg, line: &Bytes) {
-        self.waiting[index(from)].push_back(line.clone());
+        self.waiting[from.index()].push_back(line.clone());
         let text = self.shown(line);
-        self.write(format_args!("{}> {text}\n", name(from)));
+        self.write(format_args!("{}> {text}\n", from.name()));
     }
 
     /// A peer is sent a line.
     pub(crate) fn heard(&mut self, to: Leg, line: &Bytes) {
-        let waiting = &mut self.waiting[index(to.other())];
+        let waiting = &mut self.waiting[to.other().index()];
         if waiting.front() == Some(line) {
             waiting.pop_front();
-            return self.write(format_args!("{}< same\n", name(to)));
+            return self.write(format_args!("{}< same\n", to.name()));
         }
         // A frame that overtook a parked one: it is written out, and so will be the one it overtook.
         if let Some(at) = waiting.iter().position(|waiting| waiting == line) {
@@ -59,7 +59,7 @@ impl<W: Write> Recorder<W> {
         }
         let text = self.shown(line);
         let how = if edited { "edited " } else { "" };
-        self.write(format_args!("{}< {how}{text}\n", name(to)));
+        self.write(format_args!("{}< {how}{text}\n", to.name()));
     }
 
     /// Lets what was written so far be read.
@@ -103,20 +103,6 @@ fn is_edited(said: &[u8], sent: &[u8]) -> bool {
 
 fn kind_of(params: Option<Raw<'_>>) -> Option<String> {
     params?.at(&["update", "sessionUpdate"])?.string()
-}
-
-fn index(leg: Leg) -> usize {
-    match leg {
-        Leg::Editor => 0,
-        Leg::Agent => 1,
-    }
-}
-
-fn name(leg: Leg) -> &'static str {
-    match leg {
-        Leg::Editor => "editor",
-        Leg::Agent => "agent",
-    }
 }
 
 #[cfg(test)]

@@ -478,9 +478,8 @@ fn not_done(files: &[RevertFile], reason: Option<&str>) -> Vec<RevertOutcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{Patterns, ProxyId, RepoPath, RootId, SessionKey, WallNs};
-    use crate::config::Config;
-    use crate::ledger::{DecidedShape, Event as Fact, Ledger, Log, Method, Record, Redactor};
+    use crate::base::{RepoPath, RootId, SessionKey, WallNs};
+    use crate::ledger::{DecidedShape, Event as Fact, Ledger, Log, Method, Record};
     use std::sync::{Mutex, PoisonError};
 
     /// Remembers what was done; the n-th append fails.
@@ -513,18 +512,7 @@ mod tests {
     fn relay(fails: usize) -> (Relay, Faulty) {
         let perform = Faulty { done: Arc::default(), fails };
         let (sender, events) = channel();
-        let setup = Setup {
-            proxy: ProxyId::new("p"),
-            pid: 1,
-            seed: "seed".into(),
-            program: "agent".into(),
-            config: Config::default(),
-            withheld: Patterns::default(),
-            redactor: Redactor::new([0; 32]),
-            home: None,
-            ours: Vec::new(),
-            parent: None,
-        };
+        let setup = Setup::bare("p");
         let parts = Parts {
             setup,
             events: (Inbox::new(sender), events),

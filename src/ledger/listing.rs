@@ -355,16 +355,5 @@ fn comment(row: &CommentRow, study: Option<&Study<'_>>, blobs: &dyn Blobs) -> Co
         Some(answer) => answer.history.current,
         None => comment.anchor,
     };
-    CommentView {
-        id: comment.id.clone(),
-        root: comment.root.clone(),
-        path: path.clone(),
-        lines: follow(comment, current.as_ref(), blobs),
-        made_on: comment.lines,
-        excerpt: comment.excerpt.clone(),
-        body: comment.body.clone(),
-        author: comment.author.clone(),
-        resolved: row.resolved.is_some(),
-        at: row.at,
-    }
+    CommentView { path: path.clone(), ..CommentView::of(row, follow(comment, current.as_ref(), blobs)) }
 }

@@ -183,19 +183,7 @@ impl CommentShape {
 impl CommentShape {
     /// Shapes a comment as it was made.
     pub fn from_comment(row: &CommentRow, ledger: &Ledger) -> Self {
-        let comment = &row.comment;
-        let view = CommentView {
-            id: comment.id.clone(),
-            root: comment.root.clone(),
-            path: comment.path.clone(),
-            lines: Some(comment.lines),
-            made_on: comment.lines,
-            excerpt: comment.excerpt.clone(),
-            body: comment.body.clone(),
-            author: comment.author.clone(),
-            resolved: row.resolved.is_some(),
-            at: row.at,
-        };
+        let view = CommentView::of(row, Some(row.comment.lines));
         Self::from_view(&view, ledger)
     }
 }

@@ -3,7 +3,7 @@
 use crate::base::{
     CallId, CommandId, CommentId, Digest, HunkId, RepoPath, RootId, SessionId, SessionKey, TurnNo, WallNs,
 };
-use crate::ledger::{FileState, LineRange, ReviewState, ToolKind};
+use crate::ledger::{CommentRow, FileState, LineRange, ReviewState, ToolKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -353,6 +353,25 @@ pub struct CommentView {
     pub resolved: bool,
     /// When it was made.
     pub at: WallNs,
+}
+
+impl CommentView {
+    /// Shows a comment on the path where it was made, on these lines now.
+    pub(super) fn of(row: &CommentRow, lines: Option<LineRange>) -> Self {
+        let comment = row.comment.as_ref();
+        Self {
+            id: comment.id.clone(),
+            root: comment.root.clone(),
+            path: comment.path.clone(),
+            lines,
+            made_on: comment.lines,
+            excerpt: comment.excerpt.clone(),
+            body: comment.body.clone(),
+            author: comment.author.clone(),
+            resolved: row.resolved.is_some(),
+            at: row.at,
+        }
+    }
 }
 
 /// A root, and what is the matter with it.

@@ -38,9 +38,9 @@ impl Anywhere {
     }
 }
 
-/// What `approve` is told.
+/// Which request is answered.
 #[derive(Args)]
-pub(super) struct ApproveArgs {
+struct WaitingArgs {
     #[command(flatten)]
     anywhere: Anywhere,
     /// The request, by its key from `hunkgate pending` or a unique prefix
@@ -49,6 +49,13 @@ pub(super) struct ApproveArgs {
     /// The revision that you saw: at another one the answer does not count
     #[arg(long, value_name = "N")]
     rev: Option<u32>,
+}
+
+/// What `approve` is told.
+#[derive(Args)]
+pub(super) struct ApproveArgs {
+    #[command(flatten)]
+    waiting: WaitingArgs,
     /// Allow exactly this from now on, without a question: in this session, or in this workspace in every session
     #[arg(long, value_name = "WHERE", value_parser = ["session", "workspace"])]
     always: Option<String>,
@@ -105,13 +112,7 @@ fn seconds(text: &str) -> Result<u64, String> {
 #[derive(Args)]
 pub(super) struct DenyArgs {
     #[command(flatten)]
-    anywhere: Anywhere,
-    /// The request, by its key from `hunkgate pending` or a unique prefix
-    #[arg(value_name = "KEY")]
-    key: String,
-    /// The revision that you saw: at another one the answer does not count
-    #[arg(long, value_name = "N")]
-    rev: Option<u32>,
+    waiting: WaitingArgs,
     /// Tell the agent why
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -120,7 +121,7 @@ pub(super) struct DenyArgs {
 impl ApproveArgs {
     /// Returns what was meant.
     pub(super) fn todo(self) -> Todo {
-        let Self { anywhere, key, rev, always, uses, for_s } = self;
+        let Self { waiting: WaitingArgs { anywhere, key, rev }, always, uses, for_s } = self;
         let outcome = Outcome::Allow;
         let always = always.map(|place| {
             let scope = if place == "workspace" { GrantScope::User } else { GrantScope::Session };
@@ -133,7 +134,7 @@ impl ApproveArgs {
 impl DenyArgs {
     /// Returns what was meant.
     pub(super) fn todo(self) -> Todo {
-        let Self { anywhere, key, rev, reason } = self;
+        let Self { waiting: WaitingArgs { anywhere, key, rev }, reason } = self;
         let outcome = Outcome::Deny;
         anywhere.ask(What::Respond(Response { request: key, rev, outcome, reason, always: None }))
     }

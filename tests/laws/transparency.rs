@@ -2,10 +2,8 @@
 
 use super::nasty;
 use bytes::Bytes;
-use hunkgate::base::{Leg, Patterns, ProxyId, Tick};
-use hunkgate::config::Config;
+use hunkgate::base::{Leg, Tick};
 use hunkgate::engine::{Action, Engine, Input, Setup};
-use hunkgate::ledger::Redactor;
 use hunkgate::wire::{Piece, Splitter, head};
 use proptest::prelude::*;
 
@@ -61,18 +59,7 @@ proptest! {
 
 /// An engine whose peers have agreed on version 1.
 fn speaking() -> Engine {
-    let mut engine = Engine::new(Setup {
-        proxy: ProxyId::new("proxy"),
-        pid: 1,
-        seed: "00000000".into(),
-        program: "agent".into(),
-        config: Config::default(),
-        withheld: Patterns::default(),
-        redactor: Redactor::new([0; 32]),
-        home: None,
-        ours: Vec::new(),
-        parent: None,
-    });
+    let mut engine = Engine::new(Setup::bare("proxy"));
     let asks = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}"#;
     let says = br#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}"#;
     engine.step(Tick::default(), Input::FromEditor(Bytes::from_static(asks)));

@@ -127,10 +127,10 @@ impl Play {
             self.says(leg, line.as_bytes())?;
         }
         for leg in [Leg::Editor, Leg::Agent] {
-            let said: Vec<Bytes> = self.unforwarded[at(leg)].drain(..).collect();
-            self.forwarded[at(leg)].extend(said);
+            let said: Vec<Bytes> = self.unforwarded[leg.index()].drain(..).collect();
+            self.forwarded[leg.index()].extend(said);
             let frames: Vec<Frame> = self.world.heard(leg).drain(..).collect();
-            self.heard[at(leg)].extend(frames.into_iter().map(|frame| frame.bytes));
+            self.heard[leg.index()].extend(frames.into_iter().map(|frame| frame.bytes));
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Play {
         line.push(b'\n');
         self.record_read = None;
         for line in self.lines(leg, line) {
-            self.unforwarded[at(leg)].push_back(line.clone());
+            self.unforwarded[leg.index()].push_back(line.clone());
             self.happens(match leg {
                 Leg::Editor => Input::FromEditor(line),
                 Leg::Agent => Input::FromAgent(line),
@@ -218,7 +218,7 @@ impl Play {
     /// Cuts and glues as the manner asks, through the splitter that the host uses.
     fn lines(&mut self, leg: Leg, line: Vec<u8>) -> Vec<Bytes> {
         let Some(_) = self.manner.cuts else { return vec![Bytes::from(line)] };
-        let splitter = &mut self.splitters[at(leg)];
+        let splitter = &mut self.splitters[leg.index()];
         let mut rest = line.as_slice();
         let mut lines = Vec::new();
         while !rest.is_empty() {
@@ -256,7 +256,7 @@ impl Play {
     }
 
     fn hears(&mut self, leg: Leg, heard: &Heard) -> Result<(), String> {
-        let from = at(leg.other());
+        let from = leg.other().index();
         match heard {
             Heard::Nothing => match self.world.heard(leg).front() {
                 None => return Ok(()),
@@ -274,7 +274,7 @@ impl Play {
         if self.record_read.is_some_and(|record| record > frame.order) {
             return Err("the line was sent before the record that it depends on was synced".to_owned());
         }
-        self.heard[at(leg)].push(frame.bytes.clone());
+        self.heard[leg.index()].push(frame.bytes.clone());
         match heard {
             Heard::Same | Heard::Edited(_) => {
                 let oldest = self.unforwarded[from]
@@ -295,7 +295,7 @@ impl Play {
             Heard::Ours(pattern) => {
                 self.compare(pattern, &frame.bytes)?;
                 if !self.overtook(from, &frame.bytes) {
-                    forget_answered(&mut self.unforwarded[at(leg)], &frame.bytes);
+                    forget_answered(&mut self.unforwarded[leg.index()], &frame.bytes);
                 }
                 Ok(())
             }
@@ -545,10 +545,10 @@ impl Play {
         self.world.replies.retain(|(ask, _)| !self.aside.contains(ask));
         for leg in [Leg::Editor, Leg::Agent] {
             if let Some(frame) = self.world.heard(leg).front() {
-                return Err(format!("the {} also heard {}", name(leg), shown(&frame.bytes)));
+                return Err(format!("the {} also heard {}", leg.name(), shown(&frame.bytes)));
             }
-            if let Some(line) = self.unforwarded[at(leg)].front() {
-                return Err(format!("what the {} said was lost: {}", name(leg), shown(line)));
+            if let Some(line) = self.unforwarded[leg.index()].front() {
+                return Err(format!("what the {} said was lost: {}", leg.name(), shown(line)));
             }
         }
         match (self.world.exit, self.world.replies.front()) {
@@ -579,21 +579,6 @@ fn user_text(transcript: &Transcript) -> Option<String> {
     });
     let lines: Vec<&str> = lines.collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// The place of a leg in a pair.
-pub(crate) fn at(leg: Leg) -> usize {
-    match leg {
-        Leg::Editor => 0,
-        Leg::Agent => 1,
-    }
-}
-
-fn name(leg: Leg) -> &'static str {
-    match leg {
-        Leg::Editor => "editor",
-        Leg::Agent => "agent",
-    }
 }
 
 fn absolute(path: &str) -> String {

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "this play is about processes and files")]
 
 use super::pattern::Bindings;
-use super::play::{absolute_in, at, forget_answered, opening, shown};
+use super::play::{absolute_in, forget_answered, opening, shown};
 use super::transcript::{Heard, Statement, Transcript, TreeOp, What};
 use hunkgate::base::Leg;
 use serde_json::Value;
@@ -141,18 +141,18 @@ impl Stage {
     fn says(&mut self, leg: Leg, line: &[u8]) -> Result<(), String> {
         let mut line = self.bindings.fill(line)?;
         line.push(b'\n');
-        let to = self.says[at(leg)].as_mut().ok_or("it has closed")?;
+        let to = self.says[leg.index()].as_mut().ok_or("it has closed")?;
         to.write_all(&line).and_then(|()| to.flush()).map_err(told)?;
-        self.unforwarded[at(leg)].push_back(line);
+        self.unforwarded[leg.index()].push_back(line);
         Ok(())
     }
 
     fn next(&mut self, leg: Leg) -> Result<Vec<u8>, String> {
-        self.hears[at(leg)].recv_timeout(PATIENCE).map_err(|_| "heard nothing".to_owned())
+        self.hears[leg.index()].recv_timeout(PATIENCE).map_err(|_| "heard nothing".to_owned())
     }
 
     fn hears(&mut self, leg: Leg, heard: &Heard) -> Result<(), String> {
-        let from = at(leg.other());
+        let from = leg.other().index();
         match heard {
             // What is not there yet cannot be told from what never comes; the end of the play tells.
             Heard::Nothing => Ok(()),
@@ -174,7 +174,7 @@ impl Stage {
             Heard::Ours(pattern) => {
                 let line = self.next(leg)?;
                 self.compare(pattern, &line)?;
-                forget_answered(&mut self.unforwarded[at(leg)], &line);
+                forget_answered(&mut self.unforwarded[leg.index()], &line);
                 Ok(())
             }
         }
@@ -223,7 +223,7 @@ impl Stage {
         self.says = [None, None];
         self.proxy.wait().map_err(told)?;
         for leg in [Leg::Editor, Leg::Agent] {
-            if let Ok(line) = self.hears[at(leg)].recv_timeout(PATIENCE) {
+            if let Ok(line) = self.hears[leg.index()].recv_timeout(PATIENCE) {
                 return Err(format!("at the end: also heard {}", shown(&line)));
             }
         }

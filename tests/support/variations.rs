@@ -1,7 +1,7 @@
 //! One transcript, several plays: what must not depend on chunking, on waking, or on recording.
 
 use super::golden;
-use super::play::{Cue, Manner, Play, at};
+use super::play::{Cue, Manner, Play};
 use super::transcript::Transcript;
 use bytes::Bytes;
 use hunkgate::base::Leg;
@@ -47,7 +47,7 @@ fn unrecorded(transcript: &Transcript, plain: &Play) -> Result<(), String> {
     for (from, to) in [(Leg::Editor, Leg::Agent), (Leg::Agent, Leg::Editor)] {
         let heard: Vec<Bytes> = play.world.heard(to).iter().map(|frame| frame.bytes.clone()).collect();
         let mut rest = heard.iter();
-        for line in &plain.forwarded[at(from)] {
+        for line in &plain.forwarded[from.index()] {
             if !rest.any(|heard| heard == line) {
                 return Err(format!(
                     "with recording off, a line is not passed on, or out of order: {}",

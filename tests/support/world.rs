@@ -647,18 +647,15 @@ fn proxy(run: u32) -> ProxyId {
 }
 
 fn setup(run: u32, config: Config) -> Setup {
-    let seed = format!("{:08x}", run - 1);
+    let proxy = proxy(run);
     Setup {
-        proxy: proxy(run),
         pid: run,
-        seed,
-        program: "agent".to_owned(),
+        seed: format!("{:08x}", run - 1),
         config,
-        withheld: hunkgate::base::Patterns::default(),
         redactor: Redactor::new([7; 32]),
         home: Some("/home/person".to_owned()),
         ours: vec!["/home/person/.local/state/hunkgate".to_owned()],
-        parent: None,
+        ..Setup::bare(proxy.as_str())
     }
 }
 
