@@ -14,7 +14,7 @@ use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Notice};
 use crate::ledger::{
     Actor, Channel, CommentRow, CommentShape, DecidedShape, Event, ListingShape, Log, RevertOutcome,
-    ReviewState, Who, Why,
+    ReviewState, Visit, Who, Why,
 };
 use crate::review::{
     self, Answer, Ask, Asked, Cards, Command, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind,
@@ -82,12 +82,38 @@ impl Engine {
     pub(super) fn asked(&mut self, ask: AskId, asked: Asked) {
         let session = self.sessions.by_key(&asked.session).map(|session| session.id.clone());
         match session {
-            Some(session) => self.start(ReplyTo::Host(ask), session, asked),
+            Some(session) => {
+                self.visited(&session, &asked);
+                self.start(ReplyTo::Host(ask), session, asked);
+            }
             None => {
                 let problem = Problem::new(ProblemKind::User, "this proxy does not hold that session");
                 self.out.push(Action::Reply { ask, answer: Answer::Problem(problem) });
             }
         }
+    }
+
+    /// Records what an agent that reviews asks. Where the session is not recorded it is answered all the same.
+    fn visited(&mut self, session: &SessionId, asked: &Asked) {
+        let known = self.sessions.get(session);
+        let recorded = known.is_some_and(|known| matches!(known.recording, Recording::On(_)));
+        if asked.actor.channel != Channel::Mcp || !recorded {
+            return;
+        }
+        let short = |text: &str| text.chars().take(200).collect::<String>();
+        let refused = asked.ask.decides() && !asked.may_decide;
+        let turned_away = if let Ask::TurnedAway { why, .. } = &asked.ask {
+            Some(short(why))
+        } else {
+            refused.then(|| "it may not decide here".to_owned())
+        };
+        let visit = Visit {
+            actor: asked.actor.clone(),
+            ask: asked.ask.word().to_owned(),
+            about: self.setup.redactor.redact(&short(&asked.ask.about())),
+            turned_away,
+        };
+        self.record(Log::Session(asked.session.clone()), Event::Visited(visit), Durability::Written);
     }
 
     /// The person asked in the editor.
@@ -175,6 +201,10 @@ impl Engine {
     pub(super) fn start(&mut self, to: ReplyTo, session: SessionId, asked: Asked) {
         if asked.ask.decides() && !asked.may_decide {
             return self.refuse(&to, &session, &asked);
+        }
+        if let Ask::TurnedAway { why, .. } = &asked.ask {
+            let problem = Problem::new(ProblemKind::Conflict, why.clone());
+            return self.reply(&to, &session, Answer::Problem(problem));
         }
         if let Ask::Docket(ask) = &asked.ask {
             return self.docket_asked(to, &session, &asked, ask);

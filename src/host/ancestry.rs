@@ -74,7 +74,8 @@ pub(crate) fn may_decide(state: &StateDir, may: &BTreeSet<McpMay>, pid: i32, ask
         | Ask::Diff { .. }
         | Ask::Blame { .. }
         | Ask::Cards { .. }
-        | Ask::Docket(_) => return false,
+        | Ask::Docket(_)
+        | Ask::TurnedAway { .. } => return false,
     };
     may.contains(&wanted) && !is_own(state, pid, &asked.session)
 }

@@ -90,6 +90,7 @@ impl Chain {
             | Event::Approval(_)
             | Event::PermissionSeen { .. }
             | Event::Noticed { .. }
+            | Event::Visited(_)
             | Event::GateBlocked { .. }
             | Event::GateReleased { .. }
             | Event::SessionClosed { .. } => self.odd += 1,

@@ -226,6 +226,8 @@ pub enum Event {
         /// For people.
         text: String,
     },
+    /// An agent that reviews called one of its tools, or tried to; what it said or decided stands in a record of its own.
+    Visited(Visit),
     /// A write of the agent waits: its file has changes that nobody reviewed, or its root cannot be trusted.
     GateBlocked {
         /// Names the wait.
@@ -272,6 +274,20 @@ impl Event {
                 | Self::CommentResolved { .. }
         )
     }
+}
+
+/// What an agent that reviews came for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visit {
+    /// Who, and through which door.
+    pub actor: Actor,
+    /// What it asked: `hunks`, `show`, `blame`, `comment`, `resolve`, `decide`, …
+    pub ask: String,
+    /// Of what: paths, or ids; at most 200 characters.
+    pub about: Redacted,
+    /// Why it was turned away, when it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turned_away: Option<String>,
 }
 
 /// A change that was rejected and is there again.

@@ -78,7 +78,7 @@ pub use decision::{
 pub use decisions::Decisions;
 pub use event::{
     Actor, Channel, Event, Log, Member, RECORD_VERSION, Reapplied, Record, RootHeader, RootKind,
-    SessionHeader, Who,
+    SessionHeader, Visit, Who,
 };
 pub use fold::{Ledger, loss_of};
 pub use grants::{BadLine, GrantBook, GrantEvent, GrantLine, GrantRow, UserGrant};

@@ -224,6 +224,8 @@ impl SessionLedger {
             | Event::Claimed(_)
             | Event::ProxyJoined { .. }
             | Event::ProxyLeft { .. } => self.odd += 1,
+            // It stands for who reads the journal.
+            Event::Visited(_) => {}
             // Who works for whom is asked of the chains; here it stands for lists of sessions.
             Event::SessionJoined(_) => {}
         }

@@ -103,6 +103,13 @@ pub enum Ask {
     },
     /// What waits for a decision, and what stands decided.
     Docket(DocketAsk),
+    /// What a surface turned away before it was asked: it is recorded, and nothing else.
+    TurnedAway {
+        /// What was wanted.
+        wanted: Box<Ask>,
+        /// Why not.
+        why: String,
+    },
 }
 
 impl Ask {
@@ -122,7 +129,54 @@ impl Ask {
             | Self::Note
             | Self::Diff { .. }
             | Self::Blame { .. }
-            | Self::Cards { .. } => false,
+            | Self::Cards { .. }
+            | Self::TurnedAway { .. } => false,
+        }
+    }
+
+    /// Returns its word, as it stands in a journal.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Hunks { .. } => "hunks",
+            Self::Show { .. } => "show",
+            Self::Decide(decide) if decide.verb == DecideVerb::Accept => "accept",
+            Self::Decide(_) => "reject",
+            Self::Undo { .. } => "undo",
+            Self::Redo { .. } => "redo",
+            Self::Comment { .. } => "comment",
+            Self::Resolve { .. } => "resolve",
+            Self::Rebase { .. } => "rebase",
+            Self::Note => "note",
+            Self::Diff { .. } => "diff",
+            Self::Blame { .. } => "blame",
+            Self::Cards { .. } => "cards",
+            Self::Docket(_) => "docket",
+            Self::TurnedAway { wanted, .. } => wanted.word(),
+        }
+    }
+
+    /// Returns what it is about, for people: paths or ids; empty where it is about the session.
+    pub fn about(&self) -> String {
+        match self {
+            Self::Hunks { paths } => paths.join(" "),
+            Self::Show { id } => id.clone(),
+            Self::Decide(Decide { selector: Selector::Ids(ids), .. }) => ids.join(" "),
+            Self::Decide(Decide { selector: Selector::File(path), .. }) | Self::Blame { path } => {
+                path.clone()
+            }
+            Self::Comment { path, line_start, .. } => format!("{path}:{line_start}"),
+            Self::Resolve { comment } => comment.clone(),
+            Self::Rebase { root } => root.clone().unwrap_or_default(),
+            Self::TurnedAway { wanted, .. } => wanted.about(),
+            Self::Status
+            | Self::Decide(_)
+            | Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Note
+            | Self::Diff { .. }
+            | Self::Cards { .. }
+            | Self::Docket(_) => String::new(),
         }
     }
 

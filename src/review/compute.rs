@@ -66,7 +66,7 @@ impl Desk<'_> {
                 let made = cards(&self.listing(cache), self.ledger, self.blobs, *style);
                 return Ok(Computed::Cards(Box::new(made)));
             }
-            Ask::Rebase { .. } | Ask::Docket(_) => {
+            Ask::Rebase { .. } | Ask::Docket(_) | Ask::TurnedAway { .. } => {
                 return Err(Problem::new(ProblemKind::Internal, "this is not computed from the ledger"));
             }
         };

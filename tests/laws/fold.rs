@@ -437,6 +437,10 @@ fn session_event() -> impl Strategy<Value = Event> {
             body: "b".to_owned(),
             author: person(),
         })),
+        ids("h").prop_map(|id| {
+            let (ask, about) = ("show".to_owned(), hunkgate::ledger::Redactor::new([0; 32]).redact(&id));
+            Event::Visited(hunkgate::ledger::Visit { actor: person(), ask, about, turned_away: None })
+        }),
         ids("h").prop_map(|id| Event::PersonTold { hunks: vec![HunkId::new(id)] }),
         (ids("h"), 1..3u32).prop_map(|(id, times)| Event::Reapplied {
             items: vec![Reapplied { hunk: HunkId::new(id), path: "a".to_owned(), lines: None, times }],

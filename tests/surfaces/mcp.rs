@@ -66,7 +66,10 @@ fn an_agent_decides_only_where_it_may() {
     let refused = agent.says(&[state("new")]);
     assert_eq!(refused[0]["result"]["isError"], true);
     assert!(said(&refused[0]).contains("does not let agents decide"), "{}", refused[0]);
-    assert!(agent.doors.asked().is_empty());
+    // Nothing is decided; that it was wanted is recorded.
+    let asked = agent.doors.asked();
+    let [(_, _, Ask::TurnedAway { wanted, .. })] = asked.as_slice() else { panic!("{asked:?}") };
+    assert!(matches!(wanted.as_ref(), Ask::Decide(_)));
 
     let allowed = Agent::new(decided(), &[McpMay::Comment, McpMay::Decide]);
     let replies = allowed.says(&[state("new")]);

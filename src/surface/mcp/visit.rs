@@ -93,24 +93,31 @@ impl Visit<'_> {
         // Nobody else is spoken for, and nothing in doubt is given up.
         members.shift_remove("author");
         members.shift_remove("force");
+        let asking = Asking::read(method, arguments)?;
+        let ask = asking.ask()?;
+        let key = self.session(&asking.session_id)?;
         if !self.may.contains(&may) {
             let word = if may == McpMay::Decide { "decide" } else { "comment" };
-            return Err(Problem::new(
-                ProblemKind::Conflict,
-                format!("the configuration does not let agents {word}"),
-            )
-            .hint(format!("a person allows it with [mcp] may = [\"comment\", \"{word}\"]")));
+            let problem = conflict(format!("the configuration does not let agents {word}"));
+            let hint = format!("a person allows it with [mcp] may = [\"comment\", \"{word}\"]");
+            return self.turn_away(&key, ask, problem.hint(hint));
         }
-        let asking = Asking::read(method, arguments)?;
-        let key = self.session(&asking.session_id)?;
         if method != "review.comment" && self.doors.is_own(&key) {
-            return Err(Problem::new(ProblemKind::Conflict, "an agent decides nothing in its own session")
-                .hint("leave it to the person, or comment"));
+            let problem = conflict("an agent decides nothing in its own session");
+            return self.turn_away(&key, ask, problem.hint("leave it to the person, or comment"));
         }
-        let answer = self.doors.ask_for(&key, self.who.clone(), asking.ask()?);
+        let answer = self.doors.ask_for(&key, self.who.clone(), ask);
         let mut result = asking.result(answer)?;
         cut::bodies(&mut result, 0);
         Ok(result)
+    }
+
+    /// Refuses what was asked, and has that recorded.
+    fn turn_away(&self, key: &SessionKey, ask: Ask, problem: Problem) -> Result<Value, Problem> {
+        let ask = Ask::TurnedAway { wanted: Box::new(ask), why: problem.message.clone() };
+        // It is refused whether or not that can be recorded.
+        let _ = self.doors.ask_for(key, self.who.clone(), ask);
+        Err(problem)
     }
 
     fn put(&self, session: &str, ask: Ask) -> Result<Answer, Problem> {
@@ -135,6 +142,10 @@ fn cut_to(shape: &impl serde::Serialize, offset: usize) -> Result<Value, Problem
 
 fn user(message: impl Into<String>) -> Problem {
     Problem::new(ProblemKind::User, message)
+}
+
+fn conflict(message: impl Into<String>) -> Problem {
+    Problem::new(ProblemKind::Conflict, message)
 }
 
 fn misfit(answer: Answer) -> Result<Value, Problem> {

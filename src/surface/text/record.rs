@@ -93,6 +93,7 @@ fn event_line(event: &Event) -> String {
         | Event::Reapplied { .. }
         | Event::PermissionSeen { .. }
         | Event::Noticed { .. }
+        | Event::Visited(_)
         | Event::GateBlocked { .. }
         | Event::GateReleased { .. }
         | Event::SessionClosed { .. } => session_line(event),
@@ -175,6 +176,12 @@ fn session_line(event: &Event) -> String {
         Event::Noticed { topic, path, text } => {
             let path = path.as_ref().map(|path| format!(" {path}")).unwrap_or_default();
             format!("{topic}{path}: {text}")
+        }
+        Event::Visited(visit) => {
+            let about = Some(&visit.about).filter(|about| !about.as_str().is_empty());
+            let about = about.map(|about| format!(" {about}")).unwrap_or_default();
+            let away = visit.turned_away.as_ref().map(|why| format!(", and was turned away: {why}"));
+            format!("{} asked: {}{about}{}", who(&visit.actor), visit.ask, away.unwrap_or_default())
         }
         Event::GateBlocked { gate, tool, path, because, .. } => {
             format!("{gate}: {tool} waits to write {path}: {because}")
