@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "tests read their corpus and build file systems")]
 
+#[path = "policy/classes.rs"]
+mod classes;
 #[path = "policy/imports.rs"]
 mod imports;
 
