@@ -90,38 +90,74 @@ impl Foreign {
         }
     }
 
-    /// Returns where its rules usually stand, beneath the person's home, the first that is there.
+    /// Returns where its rules stand, beneath the person's home: all of them count. `*` is any name in a directory.
     pub fn files(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &[".claude/settings.json"],
-            Self::Codex => &[".codex/rules/default.rules", ".codex/config.toml"],
-            Self::Gemini => &[".gemini/settings.json"],
+            Self::Codex => &[".codex/rules/*.rules", ".codex/config.toml"],
+            Self::Gemini => &[".gemini/policies/*.toml", ".gemini/settings.json"],
             Self::Opencode => &[".config/opencode/opencode.json", ".config/opencode/opencode.jsonc"],
         }
     }
 
-    /// Reads a file of the tool.
+    /// Reads files of the tool, each by its name and its text. Where several speak of a use, what they say is put together:
+    /// by the tool's own order where it has one over all of them (policies of Gemini), else the strictest counts, as here.
+    ///
+    /// # Errors
+    /// Which text is none of its files, and why.
+    pub fn import_all(self, files: &[(String, String)]) -> Result<Imported, String> {
+        let mut whole = Imported::default();
+        let mut policies = Vec::new();
+        for (name, text) in files {
+            let wrong = |why: String| format!("{name}: {why}");
+            let imported = match self {
+                Self::Claude => claude::import(&json(text).map_err(wrong)?),
+                Self::Codex if is_codex_settings(name, text) => codex::settings(&toml(text).map_err(wrong)?),
+                Self::Codex => codex::rules(text),
+                Self::Gemini => match json(text) {
+                    Ok(settings) => gemini::settings(&settings),
+                    Err(_) => {
+                        policies.push((name.clone(), toml(text).map_err(wrong)?));
+                        continue;
+                    }
+                },
+                Self::Opencode => opencode::import(&json(text).map_err(wrong)?),
+            };
+            whole.take(imported, (name, files.len()));
+        }
+        if !policies.is_empty() {
+            whole.take(gemini::policies(&policies), ("", 1));
+        }
+        Ok(whole.checked())
+    }
+
+    /// Reads one file of the tool.
     ///
     /// # Errors
     /// Why the text is none of its files.
     pub fn import(self, text: &str) -> Result<Imported, String> {
-        let imported = match self {
-            Self::Claude => claude::import(&json(text)?),
-            Self::Codex if text.contains("prefix_rule") || text.contains("host_executable") => {
-                codex::rules(text)
-            }
-            Self::Codex => codex::settings(&toml(text)?),
-            Self::Gemini => match json(text) {
-                Ok(settings) => gemini::settings(&settings),
-                Err(_) => gemini::policy(&toml(text)?),
-            },
-            Self::Opencode => opencode::import(&json(text)?),
-        };
-        Ok(imported.checked())
+        let whole = self.import_all(&[(String::new(), text.to_owned())]);
+        whole.map_err(|why| why.trim_start_matches(": ").to_owned())
     }
 }
 
+/// Rules are a language of their own, and stand in files of their own; what is given without a name is told by its words.
+fn is_codex_settings(name: &str, text: &str) -> bool {
+    let words = ["prefix_rule", "host_executable", "network_rule"];
+    name.ends_with(".toml") || !(name.ends_with(".rules") || words.iter().any(|word| text.contains(word)))
+}
+
 impl Imported {
+    /// Takes in what another file says; of several, what is left of each is named with it.
+    fn take(&mut self, other: Self, (file, files): (&str, usize)) {
+        self.rules.extend(other.rules);
+        let named = |left: Left| match files {
+            1 => left,
+            _ => Left { what: format!("{file}: {}", left.what), why: left.why },
+        };
+        self.left.extend(other.left.into_iter().map(named));
+    }
+
     fn leave(&mut self, what: impl Into<String>, why: impl Into<String>) {
         self.left.push(Left { what: what.into(), why: why.into() });
     }

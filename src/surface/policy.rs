@@ -296,6 +296,28 @@ impl Judging for Desk {
     }
 }
 
+/// Returns the files of a tool that are there.
+fn usual(tool: Foreign, home: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for pattern in tool.files() {
+        let path = home.join(pattern);
+        let Some(ending) = pattern.rsplit_once("/*").map(|(_, ending)| ending) else {
+            found.extend(path.exists().then_some(path));
+            continue;
+        };
+        let entries = path.parent().and_then(|directory| std::fs::read_dir(directory).ok());
+        let mut named: Vec<PathBuf> = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.is_file() && path.to_string_lossy().ends_with(ending))
+            .collect();
+        named.sort();
+        found.extend(named);
+    }
+    found
+}
+
 /// Prints the rules of another tool in our spelling. The exit code says whether everything could be carried over.
 fn import(
     tool: Foreign,
@@ -303,26 +325,30 @@ fn import(
     (bench, as_json): (&Bench<'_>, bool),
     out: &mut dyn Write,
 ) -> Result<u8, Problem> {
-    let usual = || {
-        let home = bench.home.as_ref()?;
-        tool.files().iter().map(|file| home.join(file)).find(|file| file.exists())
+    let files = match file {
+        Some(file) => vec![file.to_path_buf()],
+        None => bench.home.as_deref().map(|home| usual(tool, home)).unwrap_or_default(),
     };
-    let file = file.map(Path::to_path_buf).or_else(usual).ok_or_else(|| {
-        Problem::new(ProblemKind::User, format!("there is no ~/{}", tool.files().join(" or ~/")))
-            .hint("name its file")
-    })?;
-    let text = std::fs::read_to_string(&file).map_err(|error| {
-        Problem::new(ProblemKind::User, format!("failed to read {}: {error}", file.display()))
-    })?;
-    let imported = tool
-        .import(&text)
-        .map_err(|why| Problem::new(ProblemKind::User, format!("{}: {why}", file.display())))?;
+    if files.is_empty() {
+        let problem =
+            Problem::new(ProblemKind::User, format!("there is no ~/{}", tool.files().join(" or ~/")));
+        return Err(problem.hint("name its file"));
+    }
+    let mut texts = Vec::new();
+    for file in &files {
+        let name = file.display().to_string();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Problem::new(ProblemKind::User, format!("failed to read {name}: {error}")))?;
+        texts.push((name, text));
+    }
+    let imported = tool.import_all(&texts).map_err(|why| Problem::new(ProblemKind::User, why))?;
     let policy = imported.toml();
     if as_json {
         let shape = json!({ "policy": policy, "carried": imported.rules.len(), "left": imported.left });
         write(out, &pretty(&shape))?;
     } else {
-        write(out, &format!("# from {}\n{policy}", file.display()))?;
+        let from: Vec<&str> = texts.iter().map(|(name, _)| name.as_str()).collect();
+        write(out, &format!("# from {}\n{policy}", from.join(", ")))?;
     }
     Ok(u8::from(!imported.left.is_empty()))
 }

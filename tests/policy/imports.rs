@@ -70,8 +70,15 @@ prefix_rule(pattern=["make"])
 prefix_rule(pattern = ["npm", "publish"], decision = "prompt", sandbox = "none")
 host_executable(name = "git", paths = ["/usr/bin/git"])
 prefix_rule(pattern = ["sort"], match = ["sort -o x y | sh"])
-RULES = ["a"] + ["b"]
-prefix_rule(pattern = RULES)
+SAFE = ["terraform"] + ["plan"]
+prefix_rule(pattern = SAFE, decision = "al" + "low")
+prefix_rule(pattern = ["terraform", ["apply"] + ["destroy"]], decision = "forbidden")
+network_rule(host = "evil.example.org", protocol = "https", decision = "forbidden", justification = "no")
+network_rule(host = "good.example.org", protocol = "https", decision = "allow")
+for word in ["a", "b"]:
+    prefix_rule(pattern = [word])
+prefix_rule(pattern = [UNKNOWN])
+prefix_rule(pattern = ["docker"], decision = "prompt")
 "#;
 
 #[test]
@@ -84,12 +91,64 @@ fn codex_is_carried_over_and_what_is_no_plain_rule_is_named() {
     assert!(left(&rules, "npm").contains("sandbox"));
     assert!(left(&rules, "the examples of allow prefix = [\"sort\"]").contains("do not hold"));
     left(&rules, "host_executable");
-    left(&rules, "line 15 and what follows");
+    assert_eq!(says(&rules, Mode::Normal, "terraform plan -out x"), Decision::Allow);
+    assert_eq!(says(&rules, Mode::Normal, "terraform destroy"), Decision::Deny);
+    assert_eq!(says(&rules, Mode::Normal, "docker run x"), Decision::Ask);
+    assert!(rules.toml().contains("WebFetch(domain:evil.example.org)"), "{}", rules.toml());
+    assert!(!rules.toml().contains("\"WebFetch(domain:good"), "{}", rules.toml());
+    for what in ["line 18: network_rule", "line 19: network_rule", "line 20: for word", "UNKNOWN"] {
+        left(&rules, what);
+    }
     let settings = "approval_policy = \"never\"\nsandbox_mode = \"workspace-write\"\nmodel = \"x\"\n";
     let rules = imported(Foreign::Codex, settings);
     assert_eq!(rules.rules.len(), 0);
     left(&rules, "approval_policy");
     left(&rules, "sandbox_mode");
+}
+
+#[test]
+fn what_codex_says_of_the_tools_of_servers_is_carried_over() {
+    let settings = "[mcp_servers.files]\ncommand = 'x'\ndisabled_tools = ['delete']\nenabled_tools = ['read']\n\
+                    default_tools_approval_mode = 'approve'\n[mcp_servers.files.tools.write]\napproval_mode = 'prompt'\n\
+                    [mcp_servers.web]\ndefault_tools_approval_mode = 'prompt'\n[mcp_servers.web.tools.get]\napproval_mode = 'approve'\n\
+                    [mcp_servers.odd]\ndefault_tools_approval_mode = 'writes'\n[apps.x]\nenabled = true\n";
+    let rules = imported(Foreign::Codex, settings);
+    let printed = rules.toml();
+    let lists = printed.replace('\n', " ");
+    assert!(lists.contains("allow = [   \"mcp__files\", ]"), "{printed}");
+    assert!(lists.contains("ask = [   \"mcp__files__write\",   \"mcp__web\", ]"), "{printed}");
+    assert!(lists.contains("deny = [   \"mcp__files__delete\", ]"), "{printed}");
+    for what in ["enabled_tools", "mcp_servers.web.tools.get", "mcp_servers.odd", "apps"] {
+        left(&rules, what);
+    }
+}
+
+#[test]
+fn several_files_of_a_tool_are_read_together() {
+    let file = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    let low =
+        "[[rule]]\ntoolName = 'run_shell_command'\ncommandPrefix = 'git'\ndecision = 'deny'\npriority = 1\n";
+    let high =
+        "[[rule]]\ntoolName = 'run_shell_command'\ncommandPrefix = 'git'\ndecision = 'allow'\npriority = 9\n";
+    let settings = r#"{ "tools": { "exclude": ["run_shell_command(rm)"] } }"#;
+    for files in [[("a.toml", low), ("b.toml", high)], [("a.toml", high), ("b.toml", low)]] {
+        let mut files: Vec<_> = files.iter().map(|(name, text)| file(name, text)).collect();
+        files.push(file("settings.json", settings));
+        let rules = Foreign::Gemini.import_all(&files).expect("files of the tool");
+        assert_eq!(says(&rules, Mode::Normal, "git push"), Decision::Allow, "{}", rules.toml());
+        assert_eq!(says(&rules, Mode::Normal, "rm x"), Decision::Deny);
+    }
+    let rules = Foreign::Codex
+        .import_all(&[
+            file("default.rules", "prefix_rule(pattern = ['make'])\n"),
+            file("team.rules", "prefix_rule(pattern = ['make', 'install'], decision = 'forbidden')\nodd()\n"),
+            file("config.toml", "sandbox_mode = 'x'\n"),
+        ])
+        .expect("files of the tool");
+    assert_eq!(says(&rules, Mode::Normal, "make all"), Decision::Allow);
+    assert_eq!(says(&rules, Mode::Normal, "make install"), Decision::Deny);
+    left(&rules, "team.rules: line 2");
+    left(&rules, "config.toml: sandbox_mode");
 }
 
 const GEMINI: &str = r#"
@@ -149,6 +208,12 @@ fn gemini_is_carried_over_without_what_a_higher_priority_softens() {
     assert!(left(&rules, "rule 5").contains("argsPattern"));
     assert!(left(&rules, "rule 7").contains("interactive"));
     assert!(rules.toml().contains("\"mcp__jira\""), "{}", rules.toml());
+    let names = "[[rule]]\ntoolName = 'mcp_jira_*'\ndecision = 'deny'\n[[rule]]\ntoolName = 'mcp_*_delete'\ndecision = 'deny'\n\
+                 [[rule]]\nmcpName = '*'\ndecision = 'ask_user'\n";
+    let named = imported(Foreign::Gemini, names).toml();
+    for rule in ["\"mcp__jira__*\"", "\"mcp__*__delete\"", "\"mcp\""] {
+        assert!(named.contains(rule), "{named}");
+    }
     let settings = r#"{ "tools": { "allowed": ["run_shell_command(git log)", "read_file"], "exclude": ["run_shell_command(rm)", "google_web_search"], "core": ["read_file"] },
         "mcp": { "excluded": ["slack"] }, "mcpServers": { "files": { "trust": true } }, "general": { "defaultApprovalMode": "yolo" } }"#;
     let rules = imported(Foreign::Gemini, settings);

@@ -5,9 +5,12 @@ use crate::config::Decision;
 use crate::policy::verdict::quoted as shell;
 use serde_json::{Map, Value};
 
-/// `config.toml`: it has no rules, only settings of its own.
+/// `config.toml`: it says of the tools of MCP servers whether they are asked about; the rest are settings of its own.
 pub(super) fn settings(settings: &Value) -> Imported {
     let mut imported = Imported::default();
+    for (server, of) in settings.get("mcp_servers").and_then(Value::as_object).into_iter().flatten() {
+        mcp_server(&mut imported, server, of);
+    }
     for (name, why) in [
         (
             "approval_policy",
@@ -18,26 +21,101 @@ pub(super) fn settings(settings: &Value) -> Imported {
         ("default_permissions", "what a command can reach is the agent's to bound"),
         ("permissions", "what a command can reach is the agent's to bound"),
         ("profiles", "a profile is chosen in Codex"),
+        ("apps", "its apps run elsewhere: no request of theirs comes here"),
+        ("shell_environment_policy", "what a command finds in its environment is the agent's to bound"),
+        ("projects", "whether a directory is trusted is Codex's own"),
+        ("notify", "a program that Codex runs"),
+        ("hooks", "programs that Codex runs; hunkgate asks programs by [[assessor]]"),
     ] {
         if let Some(value) = settings.get(name) {
             imported.leave(format!("{name} = {value}"), why);
         }
     }
-    if imported.left.is_empty() {
+    if imported.left.is_empty() && imported.rules.is_empty() {
         imported.leave("config.toml", "there are no rules in it: they stand in rules/*.rules");
     }
     imported
 }
 
+/// One `[mcp_servers.NAME]`. What is said of a single tool counts there before what is said of the server.
+fn mcp_server(imported: &mut Imported, server: &str, of: &Value) {
+    let name = |tool: &str| format!("mcp__{server}__{tool}");
+    let mode = |value: Option<&Value>| match value.and_then(Value::as_str) {
+        None => Ok(None),
+        Some("approve") => Ok(Some(Decision::Allow)),
+        Some("prompt") => Ok(Some(Decision::Ask)),
+        Some(other) => Err(format!("{other}: what a server says of its tools is not asked here")),
+    };
+    let tools = of.get("tools").and_then(Value::as_object);
+    let single: Vec<(&String, Result<Option<Decision>, String>)> =
+        tools.into_iter().flatten().map(|(tool, of)| (tool, mode(of.get("approval_mode")))).collect();
+    for tool in
+        of.get("disabled_tools").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
+        imported.rules.push(Carried::permission(Decision::Deny, name(tool)));
+    }
+    if of.get("enabled_tools").is_some() {
+        imported.leave(
+            format!("mcp_servers.{server}.enabled_tools"),
+            "a list of the tools that there are; hunkgate hides none",
+        );
+    }
+    let default = format!("mcp_servers.{server}.default_tools_approval_mode");
+    let all = match mode(of.get("default_tools_approval_mode")) {
+        Ok(all) => all,
+        Err(why) => {
+            imported.leave(default, why);
+            None
+        }
+    };
+    if let Some(decision) = all {
+        imported.rules.push(Carried::permission(decision, format!("mcp__{server}")));
+    }
+    for (tool, mode) in single {
+        let written = format!("mcp_servers.{server}.tools.{tool}.approval_mode");
+        match mode {
+            Ok(Some(Decision::Allow)) if all == Some(Decision::Ask) => {
+                imported.leave(written, "the server's own \"prompt\" outvotes it here: stricter");
+            }
+            Ok(Some(decision)) => imported.rules.push(Carried::permission(decision, name(tool))),
+            Ok(None) => {}
+            Err(why) => imported.leave(written, why),
+        }
+    }
+}
+
+/// `network_rule`: what a command may reach is bounded by a sandbox there. Here only what is fetched says its host.
+fn network(fields: &Map<String, Value>) -> Result<Carried, String> {
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let host = text("host").ok_or("it names no host")?;
+    match text("decision").and_then(decision) {
+        Some(decided @ (Decision::Deny | Decision::Ask)) => Ok(Carried {
+            reason: text("justification").map(str::to_owned),
+            ..Carried::permission(decided, format!("WebFetch(domain:{host})"))
+        }),
+        Some(Decision::Allow) => Err("what a command can reach is the agent's to bound".to_owned()),
+        None => Err("neither allow, prompt nor forbidden".to_owned()),
+    }
+}
+
 /// `*.rules`.
 pub(super) fn rules(text: &str) -> Imported {
     let mut imported = Imported::default();
-    let mut reader = Reader { text, at: 0 };
+    let mut reader = Reader { text, at: 0, names: Map::new() };
     loop {
         reader.blanks();
         let (line, start) = (reader.line(), reader.at);
         match reader.call() {
             Ok(None) => return imported,
+            Ok(Some((name, _))) if name.is_empty() => {}
+            Ok(Some((name, fields))) if name == "network_rule" => match network(&fields) {
+                Ok(rule) => {
+                    imported.rules.push(rule);
+                    let why = "only what is fetched says its host here; of a command it is not known";
+                    imported.leave(format!("line {line}: network_rule, of commands"), why);
+                }
+                Err(why) => imported.leave(format!("line {line}: {}", text[start..reader.at].trim()), why),
+            },
             Ok(Some((name, fields))) if name == "prefix_rule" => match carried(&fields) {
                 Ok(rule) => imported.rules.push(rule),
                 Err(why) => imported.leave(format!("line {line}: {}", text[start..reader.at].trim()), why),
@@ -48,8 +126,8 @@ pub(super) fn rules(text: &str) -> Imported {
             }
             Ok(Some((name, _))) => imported.leave(format!("line {line}: {name}"), "no rule about a command"),
             Err(why) => {
-                imported.leave(format!("line {line} and what follows"), why);
-                return imported;
+                reader.skip(start);
+                imported.leave(format!("line {line}: {}", text[start..reader.at].trim()), why);
             }
         }
     }
@@ -94,10 +172,13 @@ fn carried(fields: &Map<String, Value>) -> Result<Carried, String> {
 /// A call, by its name and its arguments.
 type Call = (String, Map<String, Value>);
 
-/// Reads calls with named arguments of texts and lists. Anything else of the language is said not to be read.
+/// Reads calls with named arguments of texts and lists, and names that stand for such. Anything else of the language is said
+/// not to be read.
 struct Reader<'t> {
     text: &'t str,
     at: usize,
+    /// What a name was given at the top.
+    names: Map<String, Value>,
 }
 
 impl Reader<'_> {
@@ -137,12 +218,31 @@ impl Reader<'_> {
         Some(name).filter(|name| !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()))
     }
 
+    /// Passes the statement that begins at `start`: what follows begins a line.
+    fn skip(&mut self, start: usize) {
+        self.at = self.at.max(start);
+        loop {
+            self.at += self.rest().find('\n').map_or(self.rest().len(), |at| at + 1);
+            let next = self.rest().chars().next();
+            if next.is_none_or(|c| c.is_ascii_alphabetic() || c == '_') {
+                return;
+            }
+        }
+    }
+
+    /// Reads the next statement; one that only names a value has no name of a rule.
     fn call(&mut self) -> Result<Option<Call>, String> {
         self.blanks();
         if self.rest().is_empty() {
             return Ok(None);
         }
         let Some(name) = self.name() else { return Err("it cannot be read".to_owned()) };
+        if self.rest().trim_start().starts_with('=') && !self.rest().trim_start().starts_with("==") {
+            self.take("=");
+            let value = self.value(0)?;
+            self.names.insert(name, value);
+            return Ok(Some((String::new(), Map::new())));
+        }
         if !self.take("(") {
             return Err(format!("{name} is no call of a rule: only those are read"));
         }
@@ -166,7 +266,23 @@ impl Reader<'_> {
         Ok(Some((name, fields)))
     }
 
+    /// Reads a text or a list, or several joined by `+`.
     fn value(&mut self, depth: u8) -> Result<Value, String> {
+        let mut value = self.single(depth)?;
+        while self.take("+") {
+            value = match (value, self.single(depth)?) {
+                (Value::Array(mut one), Value::Array(other)) => {
+                    one.extend(other);
+                    Value::Array(one)
+                }
+                (Value::String(one), Value::String(other)) => Value::String(one + &other),
+                _ => return Err("only texts and lists are joined".to_owned()),
+            };
+        }
+        Ok(value)
+    }
+
+    fn single(&mut self, depth: u8) -> Result<Value, String> {
         if depth > 8 {
             return Err("lists within lists within lists".to_owned());
         }
@@ -188,7 +304,11 @@ impl Reader<'_> {
                 return self.string(quote, raw).map(Value::String);
             }
         }
-        Err("only texts and lists are read".to_owned())
+        let name = self.name().ok_or("only texts and lists are read")?;
+        self.names
+            .get(&name)
+            .cloned()
+            .ok_or_else(|| format!("{name} is not read: only texts, lists and names for such"))
     }
 
     fn string(&mut self, quote: &str, raw: bool) -> Result<String, String> {

@@ -45,6 +45,9 @@ pub(super) fn settings(settings: &Value) -> Imported {
             "modes are the agent's; [modes] says what one means here",
         ),
         (at(["tools", "sandbox"]), "tools.sandbox", "what a command can reach is the agent's to bound"),
+        (settings.get("policyPaths"), "policyPaths", "policies elsewhere: name each as FILE"),
+        (settings.get("adminPolicyPaths"), "adminPolicyPaths", "policies elsewhere: name each as FILE"),
+        (settings.get("hooks"), "hooks", "programs that Gemini runs; hunkgate asks programs by [[assessor]]"),
     ] {
         if found.is_some() {
             imported.leave(name, why);
@@ -82,6 +85,13 @@ fn named(tool: &str) -> Result<String, &'static str> {
         "write_file" | "replace" | "edit" | "WriteFileTool" | "EditTool" => "Edit".to_owned(),
         "web_fetch" | "WebFetchTool" => "WebFetch".to_owned(),
         "*" => "*".to_owned(),
+        "mcp_*" => "mcp".to_owned(),
+        // `mcp_SERVER_TOOL`, where a server has no underscore, and `*` stands for all of either.
+        _ if tool.starts_with("mcp_") && !tool.starts_with("mcp__") => {
+            let (server, tool) =
+                tool["mcp_".len()..].split_once('_').ok_or("it names no tool of a server")?;
+            format!("mcp__{server}__{tool}")
+        }
         _ => match tool.split_once("__") {
             Some(("mcp", _)) => tool.to_owned(),
             Some((server, tool)) if !server.is_empty() => format!("mcp__{server}__{tool}"),
@@ -90,21 +100,24 @@ fn named(tool: &str) -> Result<String, &'static str> {
     })
 }
 
-/// A policy.
-pub(super) fn policy(policy: &Value) -> Imported {
+/// Policies, each with the name of its file: of all of them together the highest priority counts.
+pub(super) fn policies(policies: &[(String, Value)]) -> Imported {
     let mut imported = Imported::default();
     let mut rules: Vec<(f64, Ordered)> = Vec::new();
-    for (number, rule) in policy.get("rule").and_then(Value::as_array).into_iter().flatten().enumerate() {
-        let priority = rule.get("priority").and_then(Value::as_f64).unwrap_or_default();
-        let written = format!("rule {} (priority {priority})", number + 1);
-        match carried(&mut imported, &written, rule) {
-            Ok(found) => rules.extend(found.into_iter().map(|rule| (priority, rule))),
-            Err(why) => imported.leave(format!("{written}: {rule}"), why),
+    for (file, policy) in policies {
+        let of = if policies.len() > 1 { format!("{file}: ") } else { String::new() };
+        for (number, rule) in policy.get("rule").and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let priority = rule.get("priority").and_then(Value::as_f64).unwrap_or_default();
+            let written = format!("{of}rule {} (priority {priority})", number + 1);
+            match carried(&mut imported, &written, rule) {
+                Ok(found) => rules.extend(found.into_iter().map(|rule| (priority, rule))),
+                Err(why) => imported.leave(format!("{written}: {rule}"), why),
+            }
         }
-    }
-    for name in policy.as_object().into_iter().flatten().map(|(name, _)| name).filter(|name| *name != "rule")
-    {
-        imported.leave(name.clone(), "no rule");
+        let others = policy.as_object().into_iter().flatten().map(|(name, _)| name);
+        for name in others.filter(|name| *name != "rule") {
+            imported.leave(format!("{of}{name}"), "no rule");
+        }
     }
     rules.sort_by(|(one, _), (other, _)| one.total_cmp(other));
     let ordered: Vec<Ordered> = rules.into_iter().map(|(_, rule)| rule).collect();
@@ -133,10 +146,17 @@ fn carried(imported: &mut Imported, written: &str, rule: &Value) -> Result<Vec<O
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
         _ => Vec::new(),
     };
+    let odd = |name: &str| match name {
+        "argsPattern" => "argsPattern is about the JSON of its arguments",
+        "interactive" => "whether somebody sits there is not what a rule is about here",
+        "subagent" => "a rule here is about everybody",
+        "toolAnnotations" => "what a server says of its tools is not asked here",
+        _ => "it cannot be said here",
+    };
     if let Some((name, _)) =
         rule.as_object().into_iter().flatten().find(|(name, _)| !KNOWN.contains(&name.as_str()))
     {
-        return Err(format!("{name} cannot be said here"));
+        return Err(format!("{name}: {}", odd(name)));
     }
     let decision = text("decision").and_then(decision).ok_or("neither allow, ask_user nor deny")?;
     let modes = modes(imported, written, (decision, &many("modes")))?;
@@ -159,7 +179,7 @@ fn carried(imported: &mut Imported, written: &str, rule: &Value) -> Result<Vec<O
         if let Some(server) = text("mcpName") {
             let of = |tool: &String| format!("mcp__{server}__{tool}");
             tools = if tools.is_empty() {
-                vec![format!("mcp__{server}")]
+                vec![if server == "*" { "mcp_*".to_owned() } else { format!("mcp__{server}") }]
             } else {
                 tools.iter().map(of).collect()
             };
