@@ -38,11 +38,11 @@ fn main() -> ExitCode {
             }
             Err(problem) => machine.complain(&problem),
         },
-        Todo::Web { session, port, json } => match machine.config() {
+        Todo::Web { session, hunk, port, json } => match machine.config() {
             Ok(config) => {
                 let port = port.unwrap_or(config.web_port);
                 let doors = Recorded::at(machine.state(), config).through(Channel::Web);
-                machine.web((session.as_deref(), json), port, Arc::new(doors))
+                machine.web((session.as_deref(), hunk), (port, json), Arc::new(doors))
             }
             Err(problem) => machine.complain(&problem),
         },

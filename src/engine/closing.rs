@@ -7,7 +7,7 @@ use crate::config::AtTurnEnd;
 use crate::engine::desk::ReplyTo;
 use crate::engine::{Durability, Engine};
 use crate::ledger::{Actor, Channel, Event, ListingShape, Log, ReviewState, Who};
-use crate::review::{self, Answer, Ask, Asked, Decide, DecideVerb, Selector, Switch};
+use crate::review::{self, Answer, Ask, Asked, Decide, DecideVerb, Link, Selector, Switch};
 use std::collections::BTreeSet;
 
 /// What a turn's end does.
@@ -131,10 +131,14 @@ impl Engine {
         let command = self.command_of_session(id);
         let Some(session) = self.sessions.get(id) else { return };
         let turn = session.turns.last();
-        let text = review::summary(listing, (Some(turn), &self.person_knows(id)), &command);
+        let (known, key) = (self.person_knows(id), session.key.clone());
+        let text = review::summary(listing, (Some(turn), &known), &command);
+        let first = review::worth_telling(listing).find(|hunk| !known.contains(&hunk.id));
+        let link = Link::new(key, first.map(|hunk| hunk.id.clone()));
         self.person_told(id, listing);
         if let Some(text) = text {
-            self.say_in_chat(id, &text);
+            let there = review::in_browser(&link, self.console.as_deref());
+            self.say_in_chat(id, &format!("{text}{there}"));
         }
     }
 

@@ -17,7 +17,7 @@ use crate::ledger::{
     ReviewState, Visit, Who, Why,
 };
 use crate::review::{
-    self, Answer, Ask, Asked, Cards, Command, Computed, Decide, DecideVerb, Plan, Problem, ProblemKind,
+    self, Answer, Ask, Asked, Cards, Command, Computed, Decide, DecideVerb, Link, Plan, Problem, ProblemKind,
     Selector,
 };
 use crate::session::{Recording, Session};
@@ -47,6 +47,8 @@ pub(super) enum ReplyTo {
     Host(AskId),
     /// The editor: a slash command, by its prompt.
     Slash(Bytes),
+    /// The editor: where the queue is in a browser, by the prompt that asks.
+    Web(Bytes),
     /// The end of a turn: a reject that had waited for it.
     PendingReject { hold: Option<AskId>, command: CommandId },
     /// The end of a turn that says nothing: whether what was rejected is back.
@@ -121,11 +123,17 @@ impl Engine {
         let known = self.sessions.get(session).map(|known| known.key.clone());
         match (command, known) {
             (Err(help), _) => self.tell(session, &prompt, &help),
-            (Ok(Command::Web), _) => self.tell(
+            (Ok(Command::Web), None) => self.tell(
                 session,
                 &prompt,
                 "`hunkgate web` in a terminal opens the queue in a browser; `hunkgate review` shows it in the terminal.",
             ),
+            (Ok(Command::Web), Some(key)) => {
+                let actor = Actor { who: Who::Person, channel: Channel::Editor };
+                let ask = Ask::Hunks { paths: Vec::new() };
+                let asked = Asked { session: key, actor, may_decide: true, ask };
+                self.start(ReplyTo::Web(prompt), session.clone(), asked);
+            }
             (Ok(Command::Policy), Some(_)) => {
                 let text = self.policy_text(session);
                 self.tell(session, &prompt, &text);
@@ -421,7 +429,9 @@ impl Engine {
             ReplyTo::Review { ask } => self.review_decided(*ask, answer),
             ReplyTo::Gate { gate } => self.gate_checked(*gate, &answer),
             ReplyTo::GateCards => {}
-            to @ (ReplyTo::Host(_) | ReplyTo::Slash(_)) => self.reply(to, &job.session, answer),
+            to @ (ReplyTo::Host(_) | ReplyTo::Slash(_) | ReplyTo::Web(_)) => {
+                self.reply(to, &job.session, answer)
+            }
         }
     }
 
@@ -430,6 +440,16 @@ impl Engine {
             ReplyTo::Host(ask) => self.out.push(Action::Reply { ask: *ask, answer }),
             ReplyTo::Slash(prompt) => {
                 let text = review::render(&answer);
+                self.tell(session, prompt, &text);
+            }
+            ReplyTo::Web(prompt) => {
+                let Some(key) = self.sessions.get(session).map(|known| known.key.clone()) else { return };
+                let first = if let Answer::Listing(listing) = &answer {
+                    listing.hunks.iter().find(|hunk| hunk.is_owed()).map(|hunk| hunk.id.clone())
+                } else {
+                    None
+                };
+                let text = review::on_the_web(&Link::new(key, first), self.console.as_deref());
                 self.tell(session, prompt, &text);
             }
             ReplyTo::Review { ask } => self.review_decided(*ask, answer),

@@ -25,7 +25,7 @@ use crate::ledger::{
     Actor, Channel, Decision, Event, GateShape, HunkShape, ListingShape, Log, ReviewState, Who, path_text,
 };
 use crate::policy::{Case, Effect, Finding, Subject};
-use crate::review::{self, Answer, Ask, Asked, Cards};
+use crate::review::{self, Answer, Ask, Asked, Cards, Link};
 use crate::session::Replay;
 use crate::wire::{self, IdToken};
 use bytes::Bytes;
@@ -382,7 +382,10 @@ impl Engine {
             self.gate_records(&session, event);
             let command = self.command_of_session(&session);
             let text = review::waits((tool.as_str(), &block.path), &block.because, &command);
-            self.say_in_chat(&session, &text);
+            let key = self.sessions.get(&session).map(|known| known.key.clone());
+            let link = key.map(|key| Link::new(key, block.hunks.first().cloned()));
+            let there = link.map(|link| review::in_browser(&link, self.console.as_deref()));
+            self.say_in_chat(&session, &format!("{text}{}", there.unwrap_or_default()));
         }
         if moved {
             self.gate_published(&session);

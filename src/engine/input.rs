@@ -71,6 +71,11 @@ pub enum Input {
         /// The root.
         root: RootId,
     },
+    /// A web console began to listen, or does so no longer.
+    ConsoleMoved {
+        /// `http://HOST:PORT`, when one listens.
+        console: Option<String>,
+    },
     /// An ask was computed from a snapshot of the ledger.
     Computed {
         /// The action it answers.

@@ -69,6 +69,8 @@ pub struct Engine {
     pub(super) minter: Minter,
     pub(super) out: Vec<Action>,
     pub(super) dialect: Dialect,
+    /// Where the web console listens.
+    pub(super) console: Option<String>,
     pub(super) client: Option<Peer>,
     pub(super) capabilities: ClientCapabilities,
     pub(super) agent: Option<Peer>,
@@ -129,6 +131,7 @@ impl Engine {
             minter: Minter::new(setup.seed.clone()),
             out: Vec::new(),
             dialect: Dialect::Unknown,
+            console: None,
             client: None,
             capabilities: ClientCapabilities::default(),
             agent: None,
@@ -186,6 +189,7 @@ impl Engine {
                 self.sighted(&root, sight);
             }
             Input::Stirred { root } => self.stirred(root),
+            Input::ConsoleMoved { console } => self.console = console,
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),

@@ -81,7 +81,7 @@ pub(crate) fn may_decide(state: &StateDir, may: &BTreeSet<McpMay>, pid: i32, ask
 }
 
 /// Says whether a process runs this program, also an older build of it that was replaced on disk.
-fn is_ours(pid: i32) -> bool {
+pub(crate) fn is_ours(pid: i32) -> bool {
     let link = format!("/proc/{pid}/exe");
     let same_file = || {
         let (theirs, ours) = (std::fs::metadata(&link).ok()?, std::fs::metadata("/proc/self/exe").ok()?);

@@ -1,5 +1,6 @@
 //! Where the web console listens, told in the state directory: an address and no token.
 
+use crate::host::ancestry::is_ours;
 use crate::store::StateDir;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -22,6 +23,13 @@ pub(crate) fn announce(state: &StateDir, address: Option<SocketAddr>) {
         }
         None => {}
     }
+}
+
+/// Returns where a console listens, as `http://HOST:PORT`: one of this machine, whose process still runs.
+pub(crate) fn address(state: &StateDir) -> Option<String> {
+    let (pid, address) = read(state)?;
+    let runs = i32::try_from(pid).is_ok_and(is_ours);
+    (runs && address.ip().is_loopback()).then(|| format!("http://{address}"))
 }
 
 fn read(state: &StateDir) -> Option<(u32, SocketAddr)> {

@@ -4,6 +4,7 @@ use crate::base::{AskId, ProxyId, RootId, SessionKey, TreeId};
 use crate::engine::{Action, Durability, Input, OpenedRoot};
 use crate::host::assessor::Assessors;
 use crate::host::clock::Clock;
+use crate::host::console;
 use crate::host::event::{Event, Inbox};
 use crate::host::judge::{Judge, project_file};
 use crate::host::perform::{Perform, refusal};
@@ -139,6 +140,7 @@ impl Effects {
             inbox: inbox.clone(),
             cache: Cache::default(),
             beside: BTreeMap::new(),
+            console: None,
         };
         let reckoner = Worker::start("reckoner", move |queue| reckoner.work(queue))?;
         let told = inbox.clone();
@@ -413,6 +415,8 @@ struct Reckoner {
     beside: BTreeMap<SessionKey, Option<Record>>,
     /// What earlier answers already found out.
     cache: Cache,
+    /// Where the engine believes that a web console listens.
+    console: Option<String>,
 }
 
 impl Reckoner {
@@ -439,6 +443,16 @@ impl Reckoner {
                 *cache = Cache::default();
                 Computed::Answer(Answer::Problem(Problem::new(ProblemKind::Internal, reason)))
             });
+        self.look_for_console();
         self.inbox.put(Event::Came(Box::new(Input::Computed { ask, computed })));
+    }
+
+    /// Tells of a web console that came or went since the last answer: texts for people name it.
+    fn look_for_console(&mut self) {
+        let console = console::address(&self.state);
+        if console != self.console {
+            self.console.clone_from(&console);
+            self.inbox.put(Event::Came(Box::new(Input::ConsoleMoved { console })));
+        }
     }
 }

@@ -23,6 +23,7 @@ mod compute;
 mod decide;
 mod docket;
 mod form;
+mod link;
 mod note;
 mod patch;
 mod place;
@@ -49,6 +50,7 @@ pub use docket::{
     RespondedShape, Response, Resume, StandingAnswer,
 };
 pub use form::{Chosen, FormField, FormInput, FormPage, page};
+pub use link::Link;
 pub use note::{NOTE_BEGINS, NOTE_ENDS, Pending, may_carry, mentions_note, pending};
 pub use plan::recovered;
 pub use prompt::{ESCALATES, escalation, queue_counts, reapplied, summary, to_escalate, worth_telling};
@@ -56,4 +58,7 @@ pub use render::render;
 pub use revert::apply_edits;
 pub use slash::{Command, CommandSpec, Switch, commands, help, parse};
 pub use strip::{Stripper, strip};
-pub use words::{how_to_see, outcome, preface, question, result, reverted, undecided, unshown, waits};
+pub use words::{
+    how_to_see, in_browser, on_the_web, outcome, preface, question, result, reverted, undecided, unshown,
+    waits,
+};

@@ -5,7 +5,7 @@ use crate::ledger::{ItemShape, ReviewState};
 use crate::review::form::amount;
 use crate::review::prompt::beside;
 use crate::review::render::degraded_text;
-use crate::review::{Card, Cards};
+use crate::review::{Card, Cards, Link};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -51,6 +51,23 @@ pub fn unshown(changes: usize) -> String {
         0 => String::new(),
         1 => ". 1 more change is in a file without a card and stays undecided".to_owned(),
         more => format!(". {more} more changes are in files without a card and stay undecided"),
+    }
+}
+
+/// Says where a change is in the browser; empty where no console runs.
+pub fn in_browser(link: &Link, console: Option<&str>) -> String {
+    console.map(|console| format!("\n\nIn the browser: {}", link.at(console))).unwrap_or_default()
+}
+
+/// Says how the queue is opened in a browser.
+pub fn on_the_web(link: &Link, console: Option<&str>) -> String {
+    let elsewhere = "`hunkgate review` shows it in the terminal.";
+    match console {
+        Some(console) => format!(
+            "{} shows it in the browser in which the console was opened. {elsewhere}",
+            link.at(console)
+        ),
+        None => format!("`hunkgate web {link}` in a terminal opens it in a browser; {elsewhere}"),
     }
 }
 

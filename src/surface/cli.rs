@@ -6,9 +6,9 @@ use super::asked::PolicyArgs;
 use super::overview::OVERVIEW;
 use super::policy::Inquiry;
 use super::setup::Editor;
-use crate::base::{Digest, WallNs};
+use crate::base::{Digest, HunkId, WallNs};
 use crate::ledger::Approval;
-use crate::review::{Ask, Decide, DecideVerb, Response, Selector};
+use crate::review::{Ask, Decide, DecideVerb, Link, Response, Selector};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -45,6 +45,8 @@ pub enum Todo {
     Web {
         /// The session it shows first, by id or unique prefix.
         session: Option<String>,
+        /// The change it shows first.
+        hunk: Option<HunkId>,
         /// `--port`; the configured one when absent.
         port: Option<u16>,
         /// Print one line of JSON.
@@ -384,6 +386,9 @@ struct ReviewArgs {
 struct WebArgs {
     #[command(flatten)]
     reading: Reading,
+    /// What to show first: a link that the editor was given, `hunkgate://SESSION/HUNK`
+    #[arg(value_name = "LINK", value_parser = link, conflicts_with = "session")]
+    link: Option<Link>,
     /// The port [default: web.port of the configuration, or any that is free]
     #[arg(long, value_name = "N")]
     port: Option<u16>,
@@ -618,7 +623,10 @@ impl Command {
             }
             Self::Review(args) => Todo::Review { session: args.session },
             Self::Web(args) => {
-                Todo::Web { session: args.reading.session, port: args.port, json: args.reading.json }
+                let named = args.link.as_ref().map(|link| link.session().as_str().to_owned());
+                let hunk = args.link.and_then(|link| link.hunk().cloned());
+                let session = args.reading.session.or(named);
+                Todo::Web { session, hunk, port: args.port, json: args.reading.json }
             }
             Self::Mcp => Todo::Mcp,
             Self::Show(args) => args.reading.plain(Ask::Show { id: args.id }),
@@ -654,6 +662,10 @@ impl Command {
             Self::Setup(args) => Todo::Setup { editor: args.editor, agent: args.agent },
         })
     }
+}
+
+fn link(text: &str) -> Result<Link, &'static str> {
+    Link::read(text).ok_or("a link is hunkgate://SESSION/HUNK")
 }
 
 impl Wrapping {

@@ -20,8 +20,13 @@ use super::tui;
 use super::waiting::Waiting;
 #[cfg(feature = "web")]
 use super::web;
+use crate::base::HunkId;
+#[cfg(feature = "web")]
+use crate::base::SessionKey;
 use crate::config::{Approvals, Config, McpMay, Written};
 use crate::policy::Policy;
+#[cfg(feature = "web")]
+use crate::review::Link;
 use crate::review::{Problem, ProblemKind};
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, BTreeSet};
@@ -120,8 +125,14 @@ impl Machine {
 
     /// Serves the console until the process is asked to end; says where it is.
     #[cfg(feature = "web")]
-    pub fn web(&self, (session, json): (Option<&str>, bool), port: u16, doors: Arc<dyn Doors>) -> ExitCode {
+    pub fn web(
+        &self,
+        (session, hunk): (Option<&str>, Option<HunkId>),
+        (port, json): (u16, bool),
+        doors: Arc<dyn Doors>,
+    ) -> ExitCode {
         let served = self.first_session(session, doors.as_ref()).and_then(|first| {
+            let first = first.map(|session| Link::new(session, hunk));
             let console = web::Console::open(doors, port, first)?;
             let opened = console.opened();
             let text = if json {
@@ -140,7 +151,7 @@ impl Machine {
 
     /// Says that this build cannot.
     #[cfg(not(feature = "web"))]
-    pub fn web(&self, _: (Option<&str>, bool), _port: u16, _doors: Arc<dyn Doors>) -> ExitCode {
+    pub fn web(&self, _: (Option<&str>, Option<HunkId>), _: (u16, bool), _doors: Arc<dyn Doors>) -> ExitCode {
         let problem = Problem::new(ProblemKind::Config, "this build has no web console");
         self.complain(&problem.hint("build it with the feature `web`; `hunkgate hunks` lists the queue"))
     }
@@ -166,10 +177,10 @@ impl Machine {
 
     /// Finds the session that was named, which must be there, or the newest of this directory, which need not.
     #[cfg(feature = "web")]
-    fn first_session(&self, session: Option<&str>, doors: &dyn Doors) -> Result<Option<String>, Problem> {
+    fn first_session(&self, session: Option<&str>, doors: &dyn Doors) -> Result<Option<SessionKey>, Problem> {
         let rows = doors.sessions()?;
         match choose(&rows, session, &self.cwd) {
-            Ok(row) => Ok(Some(row.key.as_str().to_owned())),
+            Ok(row) => Ok(Some(row.key.clone())),
             Err(problem) if session.is_some() => Err(problem),
             Err(_) => Ok(None),
         }

@@ -321,6 +321,12 @@ impl Live<'_> {
         self.answer(id)
     }
 
+    /// Says a command of ours in the conversation. Returns what is answered.
+    pub(crate) fn slash(&mut self, text: &str) -> String {
+        let prompt = json!([{ "type": "text", "text": text }]);
+        self.call("session/prompt", json!({ "sessionId": "s1", "prompt": prompt })).concat()
+    }
+
     /// Plays a turn of another session than `s1`.
     pub(crate) fn turn_of(&mut self, session: &str, work: &str) -> Vec<String> {
         self.scratch.write("work", work);

@@ -196,6 +196,56 @@ fn decoded(text: &str) -> Vec<u8> {
 }
 
 #[test]
+fn the_conversation_leads_to_the_change_in_the_console() {
+    let scratch = scene();
+    let repository = scratch.repository().display().to_string();
+    let mut live = scratch.session();
+    // None runs: nothing is named at the turn's end, and a link says what to open.
+    let first =
+        live.prompt(&format!("cd '{repository}'; printf 'one\\n' > one.txt; printf 'x\\n' >> src/main.rs"));
+    assert!(!first.concat().contains("127.0.0.1"), "{first:?}");
+    let asked = live.slash("/hunkgate web");
+    let link = asked.split('`').find_map(|part| part.strip_prefix("hunkgate web ")).unwrap();
+    let hunk = link.rsplit('/').next().unwrap().to_owned();
+    assert_eq!(hunk, scratch.hunks()[0]["id"]);
+
+    let console = Console::open(&scratch, &[link]);
+    assert!(console.url.ends_with(&format!("&hunk={hunk}")), "{}", console.url);
+    let named = format!("http://127.0.0.1:{}/?session=", console.port());
+    until("the console says where it is", || live.slash("/hunkgate web").contains(&named));
+    let summary = live.prompt(&format!("cd '{repository}'; printf 'two\\n' > two.txt")).concat();
+    let two = scratch.hunks().into_iter().find(|hunk| hunk["path"] == "two.txt").unwrap();
+    let at = summary.find(&named).unwrap_or_else(|| panic!("{summary}"));
+    let address = summary[at..].split(['\\', '"']).next().unwrap().to_owned();
+    assert!(address.ends_with(&format!("&hunk={}", two["id"].as_str().unwrap())), "{address}");
+    assert!(!summary.contains("token"), "{summary}");
+
+    // The address alone opens nothing; where the console was opened it leads to the change.
+    let (status, _) = console.stranger(&address);
+    assert_eq!(status, 401);
+    if let Some(browser) = Browser::start() {
+        let stands = "document.querySelector('article[aria-current]')?.dataset.id";
+        browser.go(&console.url);
+        browser.until(&format!("{stands} === '{hunk}'"));
+        browser.go(&address);
+        browser.until(&format!("{stands} === {}", two["id"]));
+        assert_eq!(browser.complaints(), Vec::<String>::new());
+    }
+
+    drop(console);
+    let after = live.slash("/hunkgate web");
+    assert!(after.contains("`hunkgate web hunkgate://"), "{after}");
+    // What a console that was killed left behind names nobody.
+    let mut killed = Console::open(&scratch, &[]);
+    until("the console says where it is", || live.slash("/hunkgate web").contains("http://127.0.0.1:"));
+    killed.child.kill().unwrap();
+    killed.child.wait().unwrap();
+    let after = live.slash("/hunkgate web");
+    assert!(after.contains("`hunkgate web hunkgate://"), "{after}");
+    live.end();
+}
+
+#[test]
 fn what_an_agent_starts_opens_no_console_and_decides_nothing() {
     let scratch = scene();
     let mut live = scratch.session();
@@ -350,15 +400,28 @@ impl Console {
         self.url.trim_start_matches("http://127.0.0.1:").split('/').next().unwrap()
     }
 
+    /// Asks for an address without any token.
+    fn stranger(&self, address: &str) -> (u16, String) {
+        let path = &address[address.find("/?").unwrap()..];
+        self.exchange(&format!(
+            "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
+            self.port()
+        ))
+    }
+
     fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
-        let head = format!(
+        let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.port(),
             self.bearer,
             body.len()
         );
-        stream.write_all(head.as_bytes()).unwrap();
+        self.exchange(&request)
+    }
+
+    fn exchange(&self, request: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         let status = text.split(' ').nth(1).unwrap().parse().unwrap();

@@ -180,6 +180,9 @@ impl Play {
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
             What::Grants(line) => self.world.grants += &format!("{line}\n"),
             What::Config(_) => {}
+            What::Console(console) => {
+                self.happens(Input::ConsoleMoved { console: console.clone() });
+            }
             What::Assessor(what, rest) => self.assessor(what, rest)?,
             What::Policy(text) => self.world.rewrite(String::from_utf8_lossy(text).into_owned()),
         }

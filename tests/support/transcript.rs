@@ -58,6 +58,8 @@ pub(crate) enum What {
     Grants(String),
     /// `policy <<END`: the person writes another configuration, while the proxy runs.
     Policy(Vec<u8>),
+    /// `console ADDRESS`, `console closes`.
+    Console(Option<String>),
     /// `config TOML-LINE`.
     Config(String),
     /// `assessor asked {…}`, `assessor says LINE`, `assessor fails REASON`, `assessor dismissed`, `assessor none`.
@@ -173,6 +175,7 @@ impl<'a> Parser<'a> {
             "ask" => What::Ask(rest.to_owned()),
             "answer" => answer(rest),
             "policy" => What::Policy(self.content(rest)?),
+            "console" => What::Console((rest != "closes").then(|| rest.to_owned())),
             "grants" => What::Grants(rest.to_owned()),
             "config" => What::Config(rest.to_owned()),
             "assessor" => {

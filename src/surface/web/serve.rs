@@ -2,7 +2,7 @@
 
 use super::door::Door;
 use super::routes::{Connection, Shared, router};
-use crate::review::{Problem, ProblemKind};
+use crate::review::{Link, Problem, ProblemKind};
 use crate::surface::port::{Caller, Doors};
 use axum::Router;
 use axum::extract::Extension;
@@ -49,10 +49,10 @@ impl std::fmt::Debug for Console {
 }
 
 impl Console {
-    /// Listens on the loopback, at `port` or any that is free; `session` is shown first.
+    /// Listens on the loopback, at `port` or any that is free; `first` is shown first.
     ///
     /// Refused to a process that an agent started.
-    pub fn open(doors: Arc<dyn Doors>, port: u16, session: Option<String>) -> Result<Self, Problem> {
+    pub fn open(doors: Arc<dyn Doors>, port: u16, first: Option<Link>) -> Result<Self, Problem> {
         if doors.is_agents(None) {
             let message = "a process that an agent started may not open a console";
             return Err(Problem::new(ProblemKind::Conflict, message)
@@ -68,8 +68,13 @@ impl Console {
         let address = listener.local_addr().map_err(internal)?;
         let drawn = Door::new(address.port());
         let (door, ticket) = drawn.map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))?;
-        let opened =
-            Opened { url: format!("http://{address}/?token={ticket}"), bearer: door.bearer().to_owned() };
+        let hunk =
+            first.as_ref().and_then(Link::hunk).map(|hunk| format!("&hunk={hunk}")).unwrap_or_default();
+        let opened = Opened {
+            url: format!("http://{address}/?token={ticket}{hunk}"),
+            bearer: door.bearer().to_owned(),
+        };
+        let session = first.map(|link| link.session().as_str().to_owned());
         let shared = Arc::new(Shared::new(doors, door, session));
         Ok(Self { listener, address, shared, opened })
     }
