@@ -89,6 +89,9 @@ pub(super) fn wrapped(text: &str, columns: usize) -> Vec<String> {
             let cut = ends.take_while(fits).last().unwrap_or(first);
             row.push_str(&rest[..cut]);
             rest = &rest[cut..];
+            if rest.is_empty() {
+                break;
+            }
             rows.push(String::new());
         }
     }
