@@ -355,11 +355,13 @@ mod mapping {
             fd: c_int,
             offset: i64,
         ) -> *mut c_void;
+        fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int;
         fn munmap(at: *mut c_void, len: usize) -> c_int;
     }
 
     const READ_WRITE: c_int = 1 | 2;
     const SHARED: c_int = 1;
+    const NOT_FOR_CHILDREN: c_int = 10;
 
     pub(super) struct Mapping {
         at: *mut c_void,
@@ -373,6 +375,9 @@ mod mapping {
             // SAFETY: a fresh mapping at an address of the kernel's choice overlaps nothing.
             let at = unsafe { mmap(std::ptr::null_mut(), len, READ_WRITE, SHARED, file.as_raw_fd(), 0) };
             assert_ne!(at.addr(), usize::MAX, "{}", std::io::Error::last_os_error());
+            // A test beside this one may fork: its child would keep the mapping for a moment after we gave it up.
+            // SAFETY: it advises about the mapping that was just made.
+            assert_eq!(unsafe { madvise(at, len, NOT_FOR_CHILDREN) }, 0);
             Self { at, len }
         }
 
