@@ -143,6 +143,37 @@ fn opencode_is_judged_by_the_policy() {
     lab.judge(&["touch made.txt"]);
 }
 
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn claude_reviews_another_session() {
+    let Some(lab) = Lab::new("claude") else { return };
+    lab.review();
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn gemini_reviews_another_session() {
+    let Some(lab) = Lab::new("gemini") else { return };
+    lab.review();
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn opencode_reviews_another_session() {
+    let Some(lab) = Lab::new("opencode") else { return };
+    lab.review();
+}
+
+/// What an agent that reviews calls, as `visits.json` beside its workspace has it, after an edit of its own.
+const REVIEW: &str = r#"S = {
+        "review": [[("read", "hello.txt")], [("edit", "hello.txt", "world", "WORLD")]] + [[("mcp", at)] for at in range(6)],"#;
+/// How the model calls a tool of an MCP server, whatever the agent calls it.
+const VISIT: &str = r#"
+    if op[0] == "mcp":
+        name, arguments = json.load(open(os.path.join(ws, "..", "visits.json")))[op[1]]
+        return next((t for t in tools if t.endswith(name)), None), arguments
+    kind = op[0]"#;
+
 /// What the model runs, one command after the other.
 const JUDGED: &str = r#"S = {
         "judged": [[("shell", "cargo test")], [("shell", "touch made.txt")], [("shell", "git push")]],"#;
@@ -170,8 +201,10 @@ impl Lab {
         let keep = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let script = std::fs::read_to_string(scripts.join("mock_llm.py")).unwrap();
+        let script = script.replacen("S = {", JUDGED, 1).replacen("S = {", REVIEW, 1);
+        let script = script.replacen("\n    kind = op[0]", VISIT, 1);
         let own = keep.path().join("mock_llm.py");
-        std::fs::write(&own, script.replacen("S = {", JUDGED, 1)).unwrap();
+        std::fs::write(&own, script).unwrap();
         let model = Command::new("python3")
             .arg(&own)
             .args(["--port", &port.to_string(), "--log"])
@@ -218,6 +251,67 @@ impl Lab {
         run.proxy.close_input();
     }
 
+    /// An agent that has our server reviews what another session left, comments on two of its hunks, and decides nothing of
+    /// its own, though the configuration lets agents decide.
+    fn review(&self) {
+        let mut author = Run::new(self, "paredit");
+        author.turn("paredit");
+        let hunks = author.hunks();
+        assert_eq!(hunks.len(), 3, "{hunks:?}");
+        let config = "[mcp]\nmay = [\"comment\", \"decide\"]\n";
+        let mut reviewer = Run::beside(&author, self, config);
+        reviewer.open();
+        let of = |hunk: &Value| json!({ "session_id": author.session, "hunk_id": hunk["id"] });
+        let about = |hunk: &Value| json!({ "session_id": author.session, "path": hunk["path"], "line_start": 1, "body": format!("is {} right?", hunk["path"]) });
+        let own = json!({ "session_id": reviewer.session, "hunk_id": "00", "state": "accepted" });
+        let visits = json!([
+            ["review_list_sessions", {}],
+            ["review_list_hunks", { "session_id": author.session }],
+            ["review_show_hunk", of(&hunks[0])],
+            ["review_comment", about(&hunks[0])],
+            ["review_comment", about(&hunks[1])],
+            ["review_set_state", own],
+        ]);
+        std::fs::write(reviewer.scratch.path().join("visits.json"), visits.to_string()).unwrap();
+        reviewer.prompt("review");
+
+        let after = author.ask_us(&["hunks", "--session", &author.session, "--json"]);
+        let said: Vec<(&str, &str)> = after["comments"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|comment| (comment["path"].as_str().unwrap(), comment["author"].as_str().unwrap()))
+            .collect();
+        let who = said.first().unwrap_or_else(|| panic!("{after}")).1;
+        assert_eq!(said, [("a.txt", who), ("b.txt", who)], "{}", self.agent);
+        assert!(who.starts_with("agent:"), "{who}");
+        let undecided = |hunk: &Value| hunk["state"] == "unreviewed";
+        assert!(after["hunks"].as_array().unwrap().iter().all(undecided));
+        let left = reviewer.ask_us(&["hunks", "--session", &reviewer.session, "--json"]);
+        assert!(
+            left["hunks"].as_array().unwrap().iter().all(undecided)
+                && left["hunks"][0]["path"] == "hello.txt"
+        );
+        let asked = |run: &Run| -> Vec<(String, bool)> {
+            let log = run.say_to_us(&["log", "--session", &run.session, "--json"]);
+            let records = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let visits =
+                records.filter(|record| record["kind"] == "visited").map(|record| record["data"].clone());
+            visits
+                .map(|visit| (visit["ask"].as_str().unwrap().to_owned(), visit["turned_away"].is_string()))
+                .collect()
+        };
+        let named = |all: &[(&str, bool)]| -> Vec<(String, bool)> {
+            all.iter().map(|(ask, away)| ((*ask).to_owned(), *away)).collect()
+        };
+        let looked = [("hunks", false), ("show", false), ("comment", false), ("comment", false)];
+        assert_eq!(asked(&author), named(&looked), "{}", self.agent);
+        assert_eq!(asked(&reviewer), named(&[("accept", true)]), "{}", self.agent);
+        eprintln!("{}: signed as {who}, asked for {:?}", self.agent, reviewer.asked);
+        reviewer.proxy.close_input();
+        author.proxy.close_input();
+    }
+
     /// Plays every scenario and says what was not as expected in any of them.
     fn play(&self, scenarios: &[(&str, &[Row])]) {
         let mut wrong = Vec::new();
@@ -239,6 +333,9 @@ impl Drop for Lab {
 /// A workspace, the agent in it behind the proxy, and what it said of its calls.
 struct Run {
     scratch: tempfile::TempDir,
+    state: PathBuf,
+    /// The MCP servers that the agent is given.
+    servers: Value,
     proxy: Proxy,
     next: u32,
     session: String,
@@ -255,6 +352,25 @@ impl Run {
     /// Starts the agent behind a proxy with this configuration.
     fn under(lab: &Lab, scenario: &str, config: &str) -> Self {
         let scratch = tempfile::Builder::new().prefix(scenario).tempdir().unwrap();
+        let state = scratch.path().join("state");
+        Self::start(lab, scratch, (config, state))
+    }
+
+    /// Starts it beside another run, whose record it shares, with our MCP server.
+    fn beside(other: &Self, lab: &Lab, config: &str) -> Self {
+        let scratch = tempfile::Builder::new().prefix("beside").tempdir().unwrap();
+        let ours = scratch.path().join("config/hunkgate");
+        std::fs::create_dir_all(&ours).unwrap();
+        std::fs::write(ours.join("config.toml"), config).unwrap();
+        let env = |name: &str, value: &Path| json!({ "name": name, "value": value });
+        let server = json!({
+            "name": "hunkgate", "command": env!("CARGO_BIN_EXE_hunkgate"), "args": ["mcp"],
+            "env": [env("HUNKGATE_STATE_DIR", &other.state), env("XDG_CONFIG_HOME", &scratch.path().join("config"))],
+        });
+        Self { servers: json!([server]), ..Self::start(lab, scratch, (config, other.state.clone())) }
+    }
+
+    fn start(lab: &Lab, scratch: tempfile::TempDir, (config, state): (&str, PathBuf)) -> Self {
         let workspace = scratch.path().join("ws");
         let made = Command::new("bash").arg(lab.scripts.join("mkws.sh")).arg(&workspace).status().unwrap();
         assert!(made.success());
@@ -267,12 +383,22 @@ impl Run {
             .arg(lab.scripts.join("run-agent.sh"))
             .arg(&lab.install)
             .arg(lab.agent);
-        let state = scratch.path().join("state");
         let proxy = spawn(command, |command| {
             command.env("HUNKGATE_STATE_DIR", &state).env("MOCK_PORT", lab.port.to_string());
             command.env("HOME", scratch.path()).env("PERM", "ask").current_dir(&workspace);
+            // A scripted model looks for no tools: claude is to offer all of them at once.
+            command.env("ENABLE_TOOL_SEARCH", "false");
         });
-        Self { scratch, proxy, next: 0, session: String::new(), calls: BTreeSet::new(), asked: Vec::new() }
+        Self {
+            scratch,
+            state,
+            servers: json!([]),
+            proxy,
+            next: 0,
+            session: String::new(),
+            calls: BTreeSet::new(),
+            asked: Vec::new(),
+        }
     }
 
     fn workspace(&self) -> PathBuf {
@@ -288,12 +414,21 @@ impl Run {
 
     /// Opens a session and plays one prompt to its end.
     fn turn(&mut self, scenario: &str) {
+        self.open();
+        self.prompt(scenario);
+    }
+
+    fn open(&mut self) {
         let capabilities =
             json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
         let hello = json!({ "protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": { "name": "lab", "version": "1" } });
         self.call("initialize", hello);
-        let opened = self.call("session/new", json!({ "cwd": self.workspace(), "mcpServers": [] }));
+        let opened = json!({ "cwd": self.workspace(), "mcpServers": self.servers });
+        let opened = self.call("session/new", opened);
         self.session = opened["result"]["sessionId"].as_str().unwrap().to_owned();
+    }
+
+    fn prompt(&mut self, scenario: &str) {
         let text = format!("@@scenario={scenario} ws={}@@ please go", self.workspace().display());
         let prompt = json!({ "sessionId": self.session, "prompt": [{ "type": "text", "text": text }] });
         let turn = self.ask("session/prompt", prompt);
@@ -393,11 +528,15 @@ impl Run {
     }
 
     fn ask_us(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.say_to_us(words)).unwrap()
+    }
+
+    fn say_to_us(&self, words: &[&str]) -> String {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
         command.args(words).current_dir(self.workspace());
-        command.env_remove("HUNKGATE_PARENT").env("HUNKGATE_STATE_DIR", self.scratch.path().join("state"));
+        command.env_remove("HUNKGATE_PARENT").env("HUNKGATE_STATE_DIR", &self.state);
         let output = command.output().unwrap();
-        serde_json::from_slice(&output.stdout).unwrap()
+        String::from_utf8(output.stdout).unwrap()
     }
 }
 
