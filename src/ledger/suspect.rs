@@ -229,8 +229,8 @@ impl FactIndex {
         suspects.into_values().filter(|suspect| !self.names_only_others(suspect)).collect()
     }
 
-    /// Returns the turn of one of `family`, else of any session, that runs at `moment`. Nobody knows what a turn did that
-    /// was lost before the look.
+    /// Returns the turn of one of `family`, else of the only other session, that runs at `moment`: of several others nobody
+    /// knows which it was. Nobody knows either what a turn did that was lost before the look.
     pub(super) fn turn_at(
         &self,
         (moment, looked): (&Moment, WallNs),
@@ -242,7 +242,8 @@ impl FactIndex {
         let running: Vec<&Window> =
             self.turns.iter().map(|&at| self.windows[at].as_ref()).filter(runs).collect();
         let ours = running.iter().rev().find(|window| family.contains(&window.session));
-        ours.or(running.last()).map(|window| (window.session.clone(), window.turn))
+        let last = running.last().filter(|last| running.iter().all(|other| other.session == last.session));
+        ours.or(last).map(|window| (window.session.clone(), window.turn))
     }
 
     /// Returns the sessions that ever reverted something here.

@@ -170,6 +170,26 @@ fn c31_what_another_proxied_session_wrote_is_external_and_named() {
 }
 
 #[test]
+fn of_several_sessions_at_work_none_is_named_for_what_no_call_explains() {
+    for (others, expected) in [
+        (["t"].as_slice(), "a.txt text 1-2>1-2 external [] by t/-"),
+        (["t", "u"].as_slice(), "a.txt text 1-2>1-2 external []"),
+    ] {
+        let mut told = Chronicle::new(&[("a.txt", "a\n")]);
+        told.prompt("s").wait(20).end("s").wait(50);
+        for other in others {
+            told.session(other);
+            told.prompt(other).wait(20);
+        }
+        told.write("a.txt", "A\n").wait(10);
+        for other in others {
+            told.end(other);
+        }
+        assert_eq!(told.shown("s"), [expected]);
+    }
+}
+
+#[test]
 fn c32_agents_on_one_file_each_own_the_lines_that_they_claim() {
     let mut told = Chronicle::new(&[("f", NUMBERS)]);
     told.session("t");
