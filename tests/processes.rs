@@ -27,6 +27,9 @@ mod lab;
 #[cfg(feature = "mcp")]
 #[path = "processes/mcp.rs"]
 mod mcp;
+#[cfg(feature = "web")]
+#[path = "processes/page.rs"]
+mod page;
 #[path = "processes/project.rs"]
 mod project;
 #[path = "processes/proxy.rs"]

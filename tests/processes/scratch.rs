@@ -273,6 +273,11 @@ impl Live<'_> {
         id
     }
 
+    /// Sends a message of the editor's.
+    pub(crate) fn say(&mut self, frame: &Value) {
+        self.proxy.send(&format!("{frame}\n"));
+    }
+
     /// Reads a line; a call that it announces may begin.
     pub(crate) fn hear(&mut self) -> String {
         let line = self.proxy.line();

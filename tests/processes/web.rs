@@ -349,7 +349,7 @@ fn figures_of_a_large_review() {
 
 // ── support ──
 
-fn scene() -> Scratch {
+pub(crate) fn scene() -> Scratch {
     let scratch = Scratch::git();
     scratch.write("repository/src/main.rs", "fn greet(name: &str) -> String {\n    format!(\"hi {name}\")\n}\n\nfn main() {\n    println!(\"{}\", greet(\"you\"));\n}\n");
     scratch.write("repository/README.md", "# Greeter\n\nGreets people.\n");
@@ -358,7 +358,7 @@ fn scene() -> Scratch {
 }
 
 /// A turn with several files, a person's line among them, and a comment.
-fn rich(scratch: &Scratch) {
+pub(crate) fn rich(scratch: &Scratch) {
     let mut live = scratch.session();
     let turn = live.begin(&WORK.replace("$REPO", &scratch.repository().display().to_string()));
     while !live.hear().contains("\"tool_call\"") {}
@@ -373,20 +373,20 @@ fn rich(scratch: &Scratch) {
     scratch.says(&["accept", readme["id"].as_str().unwrap()]);
 }
 
-fn state(scratch: &Scratch, path: &str) -> String {
+pub(crate) fn state(scratch: &Scratch, path: &str) -> String {
     let hunk = scratch.hunks().into_iter().find(|hunk| hunk["path"] == path);
     hunk.map_or_else(|| "gone".to_owned(), |hunk| hunk["state"].as_str().unwrap().to_owned())
 }
 
 /// A console that runs beside a test.
-struct Console {
+pub(crate) struct Console {
     child: Child,
-    url: String,
+    pub(crate) url: String,
     bearer: String,
 }
 
 impl Console {
-    fn open(scratch: &Scratch, words: &[&str]) -> Self {
+    pub(crate) fn open(scratch: &Scratch, words: &[&str]) -> Self {
         let mut command = scratch.hunkgate(&["web", "--json"]);
         let mut child = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

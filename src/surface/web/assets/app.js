@@ -156,10 +156,25 @@ const placeOf = (id) => view.cards.get(id)?.querySelector(':scope > .form-place'
 Object.assign(view.act, {
   accept: (hunk) => decide([hunk], 'accept'),
   reject: (hunk) => decide([hunk], 'reject'),
-  async rejectWithReason(hunk) {
+  // What a key decides: of a group that is decided in part, the undecided part.
+  decideGroup(hunk, verb, extra) {
+    const target = verb === 'accept' ? 'accepted' : 'rejected';
+    const stands = model.unit(hunk.id).filter((one) => one.state !== target);
+    const open = stands.filter((one) => one.state === 'unreviewed');
+    decide(open.length ? open : stands, verb, extra);
+  },
+  divide(hunk) {
+    const group = model.unit(hunk.id);
+    if (group.length > 1) group.slice(1).forEach((one) => state.divided.add(one.id));
+    else for (const one of model.hunksOf(hunk)) state.divided.delete(one.id);
+    stream();
+    show(state.cursor, true);
+  },
+  async rejectWithReason(hunk, together = false) {
     show(hunk.id, true);
     const given = await form(placeOf(hunk.id), { label: 'Why? The agent reads it with the next prompt.', button: 'Reject' });
-    if (given) decide([hunk], 'reject', { reason: given.text });
+    if (given && together) view.act.decideGroup(hunk, 'reject', { reason: given.text });
+    else if (given) decide([hunk], 'reject', { reason: given.text });
     else view.cards.get(hunk.id)?.focus({ preventScroll: true });
   },
   async force(hunk) {
@@ -217,8 +232,9 @@ Object.assign(view.act, {
   },
   async denyWithReason(one) {
     const place = h('div', {});
-    const asked = form(place, { label: 'Why?', button: 'Deny' });
+    // What is filled in can have the focus once it is on the page.
     const shownAs = dialog('Deny', place);
+    const asked = form(place, { label: 'Why?', button: 'Deny' });
     const given = await Promise.race([asked, shownAs]);
     $('dialog').close();
     if (given) view.act.respond(one, 'deny', given.text);
@@ -270,9 +286,9 @@ function show(id, focus, start = false) {
 }
 
 function step(by, fits = () => true) {
-  const all = model.order();
-  let at = all.findIndex((hunk) => hunk.id === state.cursor);
-  for (at += by; at >= 0 && at < all.length; at += by) if (fits(all[at])) return show(all[at].id, true);
+  const all = model.units();
+  let at = all.findIndex((group) => group.some((one) => one.id === state.cursor));
+  for (at += by; at >= 0 && at < all.length; at += by) if (fits(all[at][0])) return show(all[at][0].id, true);
 }
 
 function stepFile(by) {
@@ -301,10 +317,11 @@ const KEYS = [
   [']', 'next undecided hunk', () => step(1, model.isOwed)], ['[', 'previous undecided hunk', () => step(-1, model.isOwed)],
   ['}', 'next file', () => stepFile(1)], ['{', 'previous file', () => stepFile(-1)],
   ['g', 'first hunk', () => edge(0)], ['G', 'last hunk', () => edge(-1)],
-  ['a', 'accept: keep it', () => current() && view.act.accept(current())], ['x', 'reject: put it back on disk', () => current() && view.act.reject(current())],
+  ['a', 'accept: keep it', () => current() && view.act.decideGroup(current(), 'accept')], ['x', 'reject: put it back on disk', () => current() && view.act.decideGroup(current(), 'reject')],
+  ['z', 'divide a group into its hunks, or join them again', () => current() && view.act.divide(current())],
   ['A', 'accept what is undecided in the file', () => current() && view.act.decideAll(sectionOf(current()), 'accept')],
   ['X', 'reject what is undecided in the file', () => current() && view.act.decideAll(sectionOf(current()), 'reject')],
-  ['r', 'reject, and tell the agent why', () => current() && view.act.rejectWithReason(current())], ['!', 'reject although it is contested', () => current() && view.act.force(current())],
+  ['r', 'reject, and tell the agent why', () => current() && view.act.rejectWithReason(current(), true)], ['!', 'reject although it is contested', () => current() && view.act.force(current())],
   ['u', 'take the last decision back', undo], ['U', 'make it true again', redo],
   ['c', 'comment; the agent reads it', () => current() && view.act.comment(current())],
   ['v', 'settle the comment', () => { const one = current() && model.commentsOf(current()).find((known) => !known.resolved); if (one) view.act.resolve(one); }],

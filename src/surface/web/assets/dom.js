@@ -40,6 +40,18 @@ export function arrange(parent, nodes) {
   }
 }
 
+// Puts elements in a place and keeps those that are there already as they would be: what has the focus keeps it, and a form that is
+// being filled in stays. What handlers go by must stand in the elements.
+export function settle(place, parts) {
+  if (place.querySelector('form')) return;
+  const there = new Map([...place.children].map((child) => [child.outerHTML, child]));
+  arrange(place, parts.filter(Boolean).map((part) => {
+    const same = there.get(part.outerHTML);
+    there.delete(part.outerHTML);
+    return same || part;
+  }));
+}
+
 // Characters that would hide or reorder text are shown by name.
 const STRANGE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 

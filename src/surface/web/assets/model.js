@@ -4,7 +4,7 @@ export const state = {
   sessions: [], session: null, console: null,
   listing: null, status: null, pending: [], gate: null, live: false,
   unreviewed: false, order: 'file', split: false, search: '',
-  cursor: null, folded: new Set(), opened: new Set(), seen: new Map(),
+  cursor: null, folded: new Set(), opened: new Set(), divided: new Set(), seen: new Map(),
 };
 
 // Carries a call of this session, or passed through it, and nobody decided.
@@ -72,9 +72,39 @@ export function sections() {
   return all;
 }
 
+// Hunks with fewer unchanged lines between them are one group, which one key decides.
+const CLOSE = 3;
+
+function joins(last, next) {
+  const gap = next.current_range.start - last.current_range.end;
+  return last.root === next.root && last.path === next.path && gap >= 0 && gap < CLOSE
+    && last.entry.kind === 'text' && next.entry.kind === 'text' && last.state === next.state
+    // One key must not decide what is the agent's together with what is not.
+    && isOwed(last) === isOwed(next) && isFolded(last) === isFolded(next) && !state.divided.has(next.id);
+}
+
+// The hunks of a section as they are decided.
+export function groups(hunks) {
+  const all = [];
+  for (const one of hunks) {
+    const group = all[all.length - 1];
+    if (group && joins(group[group.length - 1], one)) group.push(one);
+    else all.push([one]);
+  }
+  return all;
+}
+
+export function units() { return sections().flatMap((section) => groups(section.hunks)); }
+
+// What one key decides here.
+export function unit(id) { return units().find((group) => group.some((one) => one.id === id)) || []; }
+
 export function roots(all) {
   return new Set(all.map((section) => section.root).filter(Boolean));
 }
+
+// All that is shown of a hunk's file.
+export function hunksOf(hunk) { return visible().filter((one) => one.root === hunk.root && one.path === hunk.path); }
 
 export function order() { return sections().flatMap((section) => section.hunks); }
 

@@ -1,6 +1,6 @@
 // The page. What is far away is empty and keeps its height; what is near is drawn.
 
-import { $, append, arrange, h, plain, shown } from '/dom.js';
+import { $, append, arrange, h, plain, settle, shown } from '/dom.js';
 import * as model from '/model.js';
 import { drawn, entryText } from '/diff.js';
 
@@ -179,6 +179,27 @@ function sectionHead(section) {
   return head;
 }
 
+function groupHead(group) {
+  const key = `g:${group[0].id}`;
+  const print = `${group.map((one) => one.id).join()}|${group[0].state}`;
+  let head = view.heads.get(key);
+  if (!head) {
+    head = h('div', { class: 'group-head', role: 'group', 'aria-label': 'Hunks that lie close together' });
+    view.heads.set(key, head);
+  }
+  if (head.dataset.print === print) return head;
+  head.dataset.print = print;
+  const [first] = group;
+  head.replaceChildren(...[
+    h('span', { class: 'dim' }, `${group.length} hunks close together: one key decides them`),
+    h('span', { class: 'controls' },
+      first.state !== 'accepted' && h('button', { class: 'good', title: 'keep them (a)', on: { click: () => view.act.decideGroup(first, 'accept') } }, `Accept ${group.length}`),
+      model.isOurs(first) && first.state !== 'rejected' && h('button', { class: 'bad', title: 'put them back on disk (x)', on: { click: () => view.act.decideGroup(first, 'reject') } }, `Reject ${group.length}`),
+      h('button', { title: 'each by itself (z)', on: { click: () => view.act.divide(first) } }, 'Divide')),
+  ].filter(Boolean));
+  return head;
+}
+
 export function stream() {
   const all = model.sections();
   const known = model.roots(all);
@@ -191,7 +212,15 @@ export function stream() {
       if (!view.heads.has(key)) view.heads.set(key, h('div', { class: 'root-head' }, h('h2', {}, shown(root))));
       nodes.push(view.heads.get(key));
     }
-    nodes.push(sectionHead(section), ...section.hunks.map(shell));
+    nodes.push(sectionHead(section));
+    for (const group of model.groups(section.hunks)) {
+      if (group.length > 1) nodes.push(groupHead(group));
+      group.forEach((hunk, at) => {
+        const article = shell(hunk);
+        article.classList.toggle('joined', at > 0);
+        nodes.push(article);
+      });
+    }
   }
   arrange($('stream'), nodes);
   const listed = new Set((state.listing?.hunks || []).map((one) => one.id));
@@ -204,11 +233,11 @@ function tree(all) {
   const entries = all.map((section) => {
     const owed = section.hunks.filter(model.isOwed).length;
     const at = section.hunks.some((one) => one.id === state.cursor);
-    return h('li', {}, h('button', { class: owed ? 'owes' : '', 'aria-current': at ? 'true' : null, on: { click: () => view.act.go(section.hunks[0].id) } },
+    return h('li', { data: { hunk: section.hunks[0].id } }, h('button', { class: owed ? 'owes' : '', 'aria-current': at ? 'true' : null, on: { click: () => view.act.go(section.hunks[0].id) } },
       h('span', { class: 'name' }, ...(section.kind === 'file' ? split(section.path) : [plain(section.title)])),
       h('span', { class: 'number', 'aria-label': owed ? `${owed} undecided` : 'nothing undecided' }, owed || '✓')));
   });
-  $('tree').replaceChildren(h('ul', {}, entries));
+  settle($('tree'), [h('ul', {}, entries)]);
 }
 
 function split(path) {
@@ -235,7 +264,7 @@ function after(all) {
     parts.push(h('h2', {}, 'Records that could not be read'),
       h('ul', {}, listing.integrity.skips.map((skip) => h('li', {}, `${skip.record.kind}${skip.record.root ? ` ${plain(skip.record.root)}` : ''}, line ${skip.line}: ${plain(skip.reason)}`))));
   }
-  $('after').replaceChildren(...parts);
+  settle($('after'), parts);
 }
 
 // ── what stands above ──
@@ -267,7 +296,7 @@ export function top() {
     const { external } = status.queue;
     if (external) chips.push(chip('with no call', external, 'contested, in turn or external: listed, never owed'));
   }
-  $('chips').replaceChildren(...chips);
+  settle($('chips'), chips);
   notices();
 }
 
@@ -285,7 +314,7 @@ function notices() {
   }
   for (const warning of status?.warnings || []) parts.push(h('div', { class: 'notice' }, plain(warning)));
   if (state.console && !state.console.may_decide) parts.push(h('div', { class: 'notice bad' }, 'An agent started this browser: nothing can be decided from it.'));
-  $('notices').replaceChildren(...parts);
+  settle($('notices'), parts);
 }
 
 // ── what waits for a person ──
@@ -303,7 +332,7 @@ function effect(one) {
 }
 
 export function waiting() {
-  const cards = state.pending.map((one) => h('section', { class: 'waits', 'aria-label': 'A request waits' },
+  const cards = state.pending.map((one) => h('section', { class: 'waits', data: { key: one.key, rev: one.rev }, 'aria-label': 'A request waits' },
     h('header', {}, h('strong', {}, one.resume === 'open' ? 'The agent waits for you' : 'Undecided'), ' ', h('span', {}, shown(one.summary)), h('code', { class: 'id' }, plain(one.key))),
     (one.record?.effects || []).map(effect),
     one.reasons.length > 0 && h('p', { class: 'dim' }, shown(String(one.reasons[0]))),
@@ -313,7 +342,7 @@ export function waiting() {
       h('button', { class: 'bad', on: { click: () => view.act.denyWithReason(one) } }, 'Deny…'),
       one.shown === 'editor' && h('span', { class: 'dim' }, 'also asked in the editor; the first answer counts'))
       : h('p', { class: 'dim' }, one.resume === 'ask_again' ? 'Its proxy is gone: the agent has to ask again.' : 'The editor has the question; it is only recorded here.')));
-  $('waiting').replaceChildren(...cards);
+  settle($('waiting'), cards);
 }
 
 // ── words ──
