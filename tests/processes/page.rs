@@ -6,6 +6,7 @@ use crate::scratch::{Live, Scratch};
 use crate::web::{Console, rich, scene, state};
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
+use std::io::{Read as _, Write as _};
 
 /// A permission that the agent asks for within its turn, and what it was answered, kept in `$HEARD.answer`.
 fn asks(call: &str, kind: &str, rest: &str) -> String {
@@ -240,4 +241,69 @@ fn both_layouts_and_the_whole_file_show_every_line_as_what_it_is() {
     assert_eq!(tone(&main, "println"), (String::new(), String::new()));
     assert_eq!(tone(&tones("README.md"), "politely").0, "accepted");
     assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+/// A page that another port of this machine serves, to a browser that holds the console's cookie.
+const FOREIGN: &str = r#"<!doctype html><title>foreign</title><iframe name="f"></iframe><script>
+const frame = document.querySelector('iframe');
+const base = 'http://127.0.0.1:PORT', told = {};
+const body = '{"verb":"accept","selector":{"by":"all"}}', path = base + '/api/session/s1/review/';
+const read = async (name, promise) => { try { const answer = await promise; told[name] = `${answer.type} ${await answer.text()}`; } catch { told[name] = 'refused'; } };
+const stream = new Promise((done) => { const source = new EventSource(path + 'events', { withCredentials: true }); source.onopen = () => done('open'); source.onerror = () => done('refused'); });
+const part = new Promise((done) => { const one = document.createElement('script'); one.src = base + '/app.js'; one.onload = () => done('loaded'); one.onerror = () => done('refused'); document.head.append(one); });
+(async () => {
+  await read('read', fetch(path + 'hunks', { credentials: 'include' }));
+  await read('post', fetch(path + 'decide', { method: 'POST', body, credentials: 'include', headers: { 'Content-Type': 'application/json' } }));
+  await read('blind', fetch(path + 'decide', { method: 'POST', body, credentials: 'include', mode: 'no-cors' }));
+  await read('undo', fetch(path + 'undo', { method: 'POST', body: '{}', credentials: 'include', mode: 'no-cors' }));
+  const form = document.createElement('form');
+  Object.assign(form, { method: 'POST', action: path + 'decide', enctype: 'text/plain', target: 'f' });
+  const field = document.createElement('input');
+  Object.assign(field, { name: '{"verb":"accept","selector":{"by":"all"},"x":"', value: '"}' });
+  form.append(field); document.body.append(form);
+  await new Promise((done) => { frame.onload = done; form.submit(); });
+  told.stream = await stream; told.part = await part;
+  frame.src = base + '/?session=s1';
+  await new Promise((done) => { frame.onload = done; });
+  try { told.frame = frame.contentDocument.body.textContent; } catch { told.frame = 'refused'; }
+  window.told = told;
+})();
+</script>"#;
+
+#[test]
+fn a_page_on_another_port_reads_and_decides_nothing_and_the_proxy_goes_on() {
+    let Some(browser) = Browser::start() else { return };
+    let scratch = scene();
+    let mut live = scratch.session();
+    live.prompt("cd \"$HOME/../repository\"; echo '// more' >> src/main.rs");
+    let console = Console::open(&scratch, &[]);
+    browser.go(&console.url);
+    browser.until("document.querySelectorAll('article').length === 1");
+    let port = console.url.trim_start_matches("http://127.0.0.1:").split('/').next().unwrap().to_owned();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let foreign = listener.local_addr().unwrap();
+    let page = FOREIGN.replace("PORT", &port);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut head) = (stream.unwrap(), [0; 4096]);
+            let _ = stream.read(&mut head);
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{page}",
+                page.len()
+            );
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    browser.go(&format!("http://{foreign}/"));
+    browser.until("window.told");
+    let told = browser.js("return window.told");
+    let ways = ["blind", "frame", "part", "post", "read", "stream", "undo"];
+    let expected: Value = ways.iter().map(|way| ((*way).to_owned(), json!("refused"))).collect();
+    assert_eq!(told, expected);
+    assert_eq!(state(&scratch, "src/main.rs"), "unreviewed");
+    // The page itself is still let in, and the proxy serves as before.
+    live.prompt("cd \"$HOME/../repository\"; echo two > two.txt");
+    browser.go(&format!("http://127.0.0.1:{port}/"));
+    browser.until("document.querySelectorAll('article').length === 2");
+    live.end();
 }

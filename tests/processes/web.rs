@@ -129,7 +129,24 @@ fn the_page_is_named_labelled_and_can_be_read() {
         browser.scheme(scheme);
         let pale = browser.js(CONTRAST);
         assert_eq!(pale, json!([]), "{scheme}");
+        // As drawn: the queue, the keys, a whole file, a form, both layouts.
+        let drawn = [
+            ("g", "document.querySelector('article[data-full] .row.add')"),
+            ("?", "document.querySelector('dialog[open] .keys-help')"),
+            ("b", "document.querySelector('dialog[open] .blame')"),
+            ("c", "document.querySelector('form.ask')"),
+            ("s", "document.querySelector('.pair')"),
+            ("s", "document.querySelector('.row.add')"),
+        ];
+        for (keys, there) in drawn {
+            browser.keys(keys);
+            browser.until(there);
+            assert_eq!(browser.js(DRAWN), json!([]), "{scheme}: {keys}");
+            browser.keys("\u{e00c}");
+            browser.until("!document.getElementById('dialog').open && !document.querySelector('form.ask')");
+        }
     }
+    assert_eq!(browser.js(STRUCTURE), json!([]));
     assert_eq!(browser.complaints(), Vec::<String>::new());
     if let Some(directory) = std::env::var_os("HUNKGATE_SCREENSHOTS") {
         pictures(&browser, std::path::Path::new(&directory));
@@ -147,9 +164,54 @@ const CONTRAST: &str = "
     const ratio = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     const pairs = [];
     for (const ground of ['--bg', '--panel', '--raised']) for (const text of ['--text', '--dim', '--good', '--bad', '--warn', '--ext', '--accent']) pairs.push([text, ground]);
-    for (const ground of ['--good-bg', '--bad-bg', '--panel']) for (const text of ['--text', '--k-comment', '--k-text', '--k-constant', '--k-word', '--k-function', '--k-type', '--k-attribute']) pairs.push([text, ground]);
+    for (const ground of ['--good-bg', '--bad-bg', '--good-mark', '--bad-mark', '--panel']) for (const text of ['--text', '--k-comment', '--k-text', '--k-constant', '--k-word', '--k-function', '--k-type', '--k-attribute']) pairs.push([text, ground]);
     pairs.push(['--loud-text', '--loud']);
     return pairs.filter(([text, ground]) => ratio(light(text), light(ground)) < 4.5).map(([text, ground]) => `${text} on ${ground}: ${ratio(light(text), light(ground)).toFixed(2)}`);
+";
+
+/// Texts that stand out less from what is drawn behind them than 4.5 : 1, or 3 : 1 where they are large.
+const DRAWN: &str = "
+    const parse = (text) => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a]; };
+    const over = (top, under) => [0, 1, 2].map((at) => top[at] * top[3] + under[at] * (1 - top[3])).concat(1);
+    const light = ([r, g, b]) => [r, g, b].map((value) => { value /= 255; return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4; })
+        .reduce((sum, value, at) => sum + value * [0.2126, 0.7152, 0.0722][at], 0);
+    const behind = (one) => {
+        const grounds = [];
+        for (let at = one; at; at = at.parentElement) { const ground = parse(getComputedStyle(at).backgroundColor); grounds.push(ground); if (ground[3] === 1) break; }
+        return grounds.reverse().reduce((under, ground) => over(ground, under), [255, 255, 255, 1]);
+    };
+    const place = document.getElementById('dialog').open ? document.getElementById('dialog') : document.body;
+    const walk = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+    const found = new Set();
+    for (let node = walk.nextNode(); node; node = walk.nextNode()) {
+        const one = node.parentElement, box = one.getBoundingClientRect(), style = getComputedStyle(one);
+        if (!node.data.trim() || !box.width || box.bottom < 0 || box.top > innerHeight || one.closest('.hidden, .skip, script, noscript, option, [disabled]') || style.visibility === 'hidden') continue;
+        if (!one.checkVisibility({ opacityProperty: true })) continue;
+        let ground = behind(one), color = parse(style.color);
+        for (let at = one; at; at = at.parentElement) color[3] *= Number(getComputedStyle(at).opacity);
+        const text = over(color, ground);
+        const [a, b] = [light(text), light(ground)], ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
+        if (ratio < (size >= 24 || (size >= 18.66 && style.fontWeight >= 700) ? 3 : 4.5)) found.add(`${one.tagName}.${one.className}: ${node.data.trim().slice(0, 20)}: ${ratio.toFixed(2)}`);
+    }
+    return [...found];
+";
+
+/// What is wrong with how the page is built: names, headings, landmarks, ids, languages, sizes of what is pressed.
+const STRUCTURE: &str = "
+    const wrong = [];
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    if (!document.documentElement.lang || !document.title) wrong.push('no language or title');
+    if (all('main').length !== 1 || all('header').length < 1 || all('nav').length < 1) wrong.push('landmarks');
+    const ids = all('[id]').map((one) => one.id);
+    wrong.push(...ids.filter((id, at) => ids.indexOf(id) !== at).map((id) => `two ${id}`));
+    all('h2, h3, h4').reduce((last, one) => { const level = Number(one.tagName[1]); if (level > last + 1) wrong.push(`${one.tagName} after H${last}: ${one.textContent}`); return level; }, 1);
+    wrong.push(...all('[aria-labelledby], [aria-controls]').flatMap((one) => [one.getAttribute('aria-labelledby'), one.getAttribute('aria-controls')]).filter((id) => id && id !== 'dialog-title' && !document.getElementById(id)).map((id) => `nothing is called ${id}`));
+    wrong.push(...all('[tabindex]').filter((one) => one.tabIndex > 0).map((one) => `out of order: ${one.outerHTML.slice(0, 60)}`));
+    wrong.push(...all('[role]').map((one) => one.getAttribute('role')).filter((role) => !['alert', 'group', 'status', 'toolbar'].includes(role)));
+    wrong.push(...all('button, select, input').filter((one) => one.offsetParent).map((one) => [one, one.getBoundingClientRect()]).filter(([, box]) => box.width < 24 || box.height < 24).map(([one, box]) => `small: ${one.outerHTML.slice(0, 60)} ${box.width}x${box.height}`));
+    const meta = document.querySelector('meta[name=viewport]').content;
+    if (/user-scalable=no|maximum-scale/.test(meta)) wrong.push('cannot be enlarged');
+    return wrong;
 ";
 
 fn pictures(browser: &Browser, directory: &std::path::Path) {
