@@ -324,6 +324,7 @@ impl RootStore {
         match &linked {
             Ok(observation) => {
                 self.looked = true;
+                self.objects.expect_news();
                 self.tracked.forget_entries();
                 self.verifier.count(&observation.changes);
                 if errand.why == Why::TurnEnd {
@@ -363,18 +364,19 @@ impl RootStore {
         self.check_identity(top.as_fd(), errand, brought)?;
         let now = wall_now();
         let suspects = self.verifier.take_suspects();
-        let Found { jobs, gone, made, remarks } = self.find(&top, now, &suspects)?;
+        let Found { jobs, gone, made, remarks, mut open } = self.find(&top, now, &suspects)?;
         brought.remarks.extend(remarks);
         let read_at = (errand.clock)();
         for gone in gone {
             self.note_gone(&gone, read_at, changes);
         }
-        let full = self.is_full();
+        // Only what is new is left out of a full store.
+        let full = jobs.iter().any(|job| self.table.file(&job.path).is_none()) && self.is_full();
         let base_until = self.base_until(errand.began);
         let jobs = self.adopt(jobs, read_at, base_until, changes);
         for batch in batches(&jobs) {
             let reading = Reading::new(&self.settings, &self.secret);
-            let mut read = reading.read_all(top.as_fd(), batch);
+            let mut read = reading.read_all(top.as_fd(), batch, open.take());
             self.let_writers_finish(&reading, top.as_fd(), batch, &mut read);
             let read_at = (errand.clock)();
             for (job, read) in batch.iter().zip(read) {

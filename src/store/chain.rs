@@ -98,7 +98,7 @@ impl Chain {
     /// Says whether nobody else appended since this process last read or wrote, as far as the file's length tells.
     pub(crate) fn is_as_left(&self) -> bool {
         let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.foreign.is_empty() && inner.skips.is_empty() && inner.is_at_end(&self.shared)
+        inner.foreign.is_empty() && inner.skips.is_empty() && inner.is_at_end()
     }
 
     /// Says the same, and that no other proxy is there that may have died.
@@ -107,7 +107,7 @@ impl Chain {
         inner.joined.keys().all(|proxy| inner.presence.is_ours(proxy))
             && inner.foreign.is_empty()
             && inner.skips.is_empty()
-            && inner.is_at_end(&self.shared)
+            && inner.is_at_end()
     }
 
     /// Reads what other processes appended since the last look, and hands it over once.
@@ -152,7 +152,7 @@ impl Inner {
         records: &[Record],
         durability: Durability,
     ) -> Result<(), StoreError> {
-        if !self.is_at_end(shared) {
+        if !self.is_at_end() {
             self.read_foreign(shared)?;
             self.close_torn_tail(shared)?;
         }
@@ -177,13 +177,13 @@ impl Inner {
         Ok(records)
     }
 
-    /// Records only ever grow the file: an unchanged length is an unchanged chain.
-    fn is_at_end(&self, shared: &Shared) -> bool {
-        std::fs::metadata(&shared.path).is_ok_and(|meta| meta.len() == self.end.offset)
+    /// Records only ever grow the file: an unchanged length is an unchanged chain, while the file has a name.
+    fn is_at_end(&self) -> bool {
+        self.journal.length().is_some_and(|length| length == self.end.offset)
     }
 
     fn read_foreign(&mut self, shared: &Shared) -> Result<(), StoreError> {
-        if self.is_at_end(shared) {
+        if self.is_at_end() {
             return Ok(());
         }
         let mut found = read_journal_from(&shared.path, &shared.log, self.end)?;

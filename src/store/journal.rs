@@ -7,6 +7,7 @@ use crate::store::state::{make_private_dir, open_private};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// How safe an appended record must be.
@@ -93,6 +94,11 @@ impl Journal<File> {
 }
 
 impl Journal<File> {
+    /// Returns how long the file is; `None` where it has been removed.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.sink.metadata().ok().filter(|meta| meta.nlink() > 0).map(|meta| meta.len())
+    }
+
     /// Draws a time stamp from the kernel: on kernels with multigrain time stamps no file that is written after this is
     /// stamped with an earlier time. Elsewhere it does nothing.
     ///

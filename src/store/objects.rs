@@ -190,6 +190,8 @@ pub(crate) struct Objects {
     packer: Packer,
     /// Bytes of the packs that only we hold, while that is known.
     packed: Cell<Option<u64>>,
+    /// What comes is mostly new.
+    expects_news: bool,
 }
 
 impl std::fmt::Debug for Objects {
@@ -221,7 +223,14 @@ impl Objects {
             sealed,
             packer: Packer::default(),
             packed: Cell::new(None),
+            expects_news: false,
         })
+    }
+
+    /// What comes from now on is mostly new: little things are written without a look at the packs, which is a look at the
+    /// disk for each. Packing leaves out what is there.
+    pub(crate) fn expect_news(&mut self) {
+        self.expects_news = true;
     }
 
     /// Returns the bare repository.
@@ -248,6 +257,15 @@ impl Objects {
     /// Says whether we hold the object ourselves, whatever the user's repository does.
     pub(crate) fn holds(&self, id: &[u8; 20]) -> bool {
         self.segments().any(|segment| segment.holds(id)) || self.packed(id)
+    }
+
+    /// Says whether an object of so many bytes need not be written.
+    fn needs_no(&self, id: &[u8; 20], bytes: usize) -> bool {
+        const LITTLE: usize = 64 * 1024;
+        if self.expects_news && bytes <= LITTLE {
+            return self.segments().any(|segment| segment.holds(id));
+        }
+        self.holds(id)
     }
 
     fn segments(&self) -> impl Iterator<Item = &Segment> {
@@ -293,7 +311,7 @@ impl Objects {
 
     /// Stages a blob whose id is known.
     pub(crate) fn put_hashed_blob(&mut self, id: BlobId, bytes: &[u8]) {
-        if !self.holds(&id.0) {
+        if !self.needs_no(&id.0, bytes.len()) {
             self.segment.stage(id.0, Kind::Blob, bytes);
         }
     }
@@ -301,7 +319,7 @@ impl Objects {
     /// Stages a tree, written as git writes it.
     pub(crate) fn put_tree(&mut self, bytes: &[u8]) -> TreeId {
         let id = hash(ObjectType::Tree, bytes);
-        if !self.holds(&id) {
+        if !self.needs_no(&id, bytes.len()) {
             self.segment.stage(id, Kind::Tree, bytes);
         }
         TreeId(id)

@@ -56,15 +56,23 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the files of some jobs, on as many threads as the machine has when there are many. Results keep the order.
-    pub(crate) fn read_all(&self, top: BorrowedFd<'_>, jobs: &[Job]) -> Vec<Read> {
+    /// `open` is a directory that is open already.
+    pub(crate) fn read_all(
+        &self,
+        top: BorrowedFd<'_>,
+        jobs: &[Job],
+        open: Option<OpenDirectory>,
+    ) -> Vec<Read> {
         if is_little(jobs) || threads() == 1 {
-            return self.read_in_turn(top, jobs);
+            return self.read_in_turn(top, jobs, open);
         }
         let threads = threads();
         let share = jobs.len().div_ceil(threads);
         std::thread::scope(|scope| {
-            let parts: Vec<_> =
-                jobs.chunks(share).map(|part| scope.spawn(move || self.read_in_turn(top, part))).collect();
+            let parts: Vec<_> = jobs
+                .chunks(share)
+                .map(|part| scope.spawn(move || self.read_in_turn(top, part, None)))
+                .collect();
             let lost = |part: &[Job]| {
                 part.iter().map(|_| Read::Unreadable("the reader failed".to_owned())).collect()
             };
@@ -74,14 +82,14 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads the files of some jobs one after the other. The directory of the last one is kept open for the next.
-    fn read_in_turn<'j>(&self, top: BorrowedFd<'_>, jobs: &'j [Job]) -> Vec<Read> {
-        let mut open: Option<(&[u8], OwnedFd)> = None;
-        let read = |job: &'j Job| {
+    fn read_in_turn(&self, top: BorrowedFd<'_>, jobs: &[Job], mut open: Option<OpenDirectory>) -> Vec<Read> {
+        let read = |job: &Job| {
             let parent = parent_of(&job.path);
-            if open.as_ref().is_none_or(|(known, _)| *known != parent) {
-                open = open_parent(top, &job.path).ok().map(|fd| (parent, fd));
+            if open.as_ref().is_none_or(|known| known.path != parent) {
+                let opened = open_parent(top, &job.path).ok();
+                open = opened.map(|fd| OpenDirectory { path: parent.to_owned(), fd });
             }
-            let first = open.as_ref().and_then(|(_, dir)| self.read_as_found(dir.as_fd(), job));
+            let first = open.as_ref().and_then(|dir| self.read_as_found(dir.fd.as_fd(), job));
             first.map_or_else(|| self.read(top, job), Read::File)
         };
         jobs.iter().map(read).collect()
@@ -89,12 +97,10 @@ impl<'a> Reading<'a> {
 
     /// Reads a regular file that stands as it was found; `None` when anything about it is otherwise.
     fn read_as_found(&self, dir: BorrowedFd<'_>, job: &Job) -> Option<Taken> {
-        if !matches!(disk_mode(job.key.mode), Some(Mode::Regular | Mode::Executable)) {
-            return None;
-        }
+        let mode = disk_mode(job.key.mode).filter(|mode| matches!(mode, Mode::Regular | Mode::Executable))?;
         let mut file = open_file(dir, job.path.name()).ok()?;
-        let taken = self.read_open(&mut file, job.path.name()).ok()??;
-        (!taken.unstable && taken.key == job.key).then_some(taken)
+        let taken = self.read_from(&mut file, job.path.name(), (job.key, mode)).ok()?;
+        (!taken.unstable).then_some(taken)
     }
 
     /// Reads one file: its stat must be the same before and after, else it is read again.
@@ -159,9 +165,19 @@ impl<'a> Reading<'a> {
         let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat.st_mode) else {
             return Ok(None);
         };
+        self.read_from(file, called, (before, mode)).map(Some)
+    }
+
+    /// Reads an open file whose stat was `before`; `unstable` when it is another now.
+    fn read_from(
+        &self,
+        file: &mut std::fs::File,
+        called: &[u8],
+        (before, mode): (Key, Mode),
+    ) -> std::io::Result<Taken> {
         let (state, in_tree, bytes) = self.content(file, called, before.size, mode)?;
         let after = Key::of(&fstat(&*file)?);
-        Ok(Some(Taken { state, in_tree, bytes, key: after, unstable: before != after }))
+        Ok(Taken { state, in_tree, bytes, key: after, unstable: before != after })
     }
 
     fn content(
@@ -223,9 +239,16 @@ fn read_whole(file: &mut std::fs::File, size: usize) -> std::io::Result<Vec<u8>>
     Ok(bytes)
 }
 
+/// An open directory, and its path beneath the top: empty for the top itself.
+#[derive(Debug)]
+pub(crate) struct OpenDirectory {
+    pub(crate) path: Vec<u8>,
+    pub(crate) fd: OwnedFd,
+}
+
 fn parent_of(path: &RepoPath) -> &[u8] {
     let bytes = path.as_bytes();
-    &bytes[..bytes.len() - path.name().len()]
+    &bytes[..(bytes.len() - path.name().len()).saturating_sub(1)]
 }
 
 /// Opens the directory that holds `path`, beneath `top`, following no link.

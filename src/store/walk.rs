@@ -3,7 +3,7 @@
 use crate::base::RepoPath;
 use crate::store::StoreError;
 use crate::store::ignores::{Ignores, Rule};
-use crate::store::read::open_directory;
+use crate::store::read::{OpenDirectory, open_directory};
 use crate::store::table::{DirId, DirRules, File, Key, Node, Table};
 use crate::store::tracked::Tracked;
 use crate::store::watch::{Activity, Unwatched, Watcher, is_shared_with_others};
@@ -50,6 +50,8 @@ pub(crate) struct Found {
     pub(crate) made: Vec<RepoPath>,
     /// What could not be followed, for people.
     pub(crate) remarks: Vec<String>,
+    /// The directory of the file that was found last, where it is known by its name alone.
+    pub(crate) open: Option<OpenDirectory>,
 }
 
 impl Found {
@@ -242,8 +244,12 @@ impl Walk<'_> {
             (Some(names), Some(rules)) if !names.contains(b".gitignore".as_slice()) => {
                 let look = Look { rules: &rules, key: &Key::of(&stat) };
                 self.table.dir_mut(id).key = None;
+                let before = self.found.jobs.len();
                 for name in names.iter().filter(|name| !is_never_content(name)) {
                     self.entry(&here, &fd, name, &look);
+                }
+                if self.found.jobs.len() > before {
+                    self.found.open = Some(OpenDirectory { path: here.path, fd });
                 }
             }
             (names, _) => {

@@ -198,14 +198,15 @@ fn pack_segment(store: &Path, path: PathBuf, tops: &BTreeMap<[u8; 20], &[u8]>) -
 
 fn pack(store: &Path, source: &Source<'_>) -> Result<(), StoreError> {
     let ids = source.ids();
-    if ids.is_empty() {
+    let news = missing(store, &ids)?;
+    if news.is_empty() {
         return Ok(());
     }
     durably(store, || {
-        let mut parts = chunks(&ids, |id| source.size(id));
+        let mut parts = chunks(&news, |id| source.size(id));
         parts.try_for_each(|part| write_pack(store, part, &|id| source.read(id)))
     })?;
-    check_packed(store, ids.iter().map(|(id, _)| id))
+    check_packed(store, &ids)
 }
 
 /// Writes packs, and returns when a loss of power costs none of them. Returns the indexes of those that are new.
@@ -280,15 +281,19 @@ fn write_pack(
     memory.reset()
 }
 
-fn check_packed<'a>(store: &Path, ids: impl Iterator<Item = &'a [u8; 20]>) -> Result<(), StoreError> {
+fn check_packed(store: &Path, ids: &[([u8; 20], Kind)]) -> Result<(), StoreError> {
+    if missing(store, ids)?.is_empty() {
+        return Ok(());
+    }
+    Err(StoreError::said("pack objects in", store, "an object is missing from the pack"))
+}
+
+/// Returns the objects that the packs of a store lack.
+fn missing(store: &Path, ids: &[([u8; 20], Kind)]) -> Result<Vec<([u8; 20], Kind)>, StoreError> {
     let repository = Repository::open_bare(store).map_err(io_git("open", store))?;
     let odb = repository.odb().map_err(io_git("open", store))?;
-    for id in ids {
-        if !oid(id).is_some_and(|id| odb.exists_ext(id, OdbLookupFlags::NO_REFRESH)) {
-            return Err(StoreError::said("pack objects in", store, "an object is missing from the pack"));
-        }
-    }
-    Ok(())
+    let there = |id: &[u8; 20]| oid(id).is_some_and(|id| odb.exists_ext(id, OdbLookupFlags::NO_REFRESH));
+    Ok(ids.iter().filter(|(id, _)| !there(id)).copied().collect())
 }
 
 // ── many small packs into one ──
@@ -333,7 +338,7 @@ fn consolidate(store: &Path) -> Result<(), StoreError> {
         remove(index)?;
         remove(pack)?;
     }
-    check_packed(store, ids.iter().map(|(id, _)| id))
+    check_packed(store, &ids)
 }
 
 fn size_of(odb: &git2::Odb<'_>, id: &[u8; 20]) -> u64 {
@@ -407,6 +412,24 @@ mod tests {
         git.run(&["--git-dir", dir, "fsck", "--strict", "--no-dangling"]);
         let pinned = git.run(&["--git-dir", dir, "ls-tree", "refs/hunkgate/sessions/s"]);
         assert!(pinned.contains(&next.tree.to_string()) && pinned.contains(&base.tree.to_string()));
+    }
+
+    #[test]
+    fn what_comes_back_is_packed_once() {
+        let git = Git::none();
+        let mut eye = Eye::on(&git);
+        let mut trees = Vec::new();
+        for (f, g) in [("a", "1"), ("b", "1"), ("a", "2"), ("b", "2"), ("a", "1")] {
+            git.write("f", f);
+            git.write("g", g);
+            trees.push(eye.look().tree);
+            eye.store.pin(&SessionKey::new("s"), &trees).unwrap();
+            eye.store.objects.settle();
+        }
+        let packs = own_packs(&store_of(&eye));
+        let ids: Vec<_> = packs.iter().flat_map(|(index, _)| ids_of_index(index).unwrap()).collect();
+        let distinct: BTreeSet<_> = ids.iter().collect();
+        assert_eq!((ids.len(), distinct.len()), (4 + 4 + 4, 12), "contents, trees and what names them");
     }
 
     #[test]
