@@ -53,8 +53,8 @@ pub enum WantedBy {
 
 impl Wanted {
     /// Returns what is wanted once the call of this request has said more; `None` where that adds nothing. What it said
-    /// before in other words, or in more of them, is nothing new; nor is a title where fields say what is wanted.
-    pub fn revised_by(&self, said: &Self) -> Option<Self> {
+    /// before in other words, or in more of them, is nothing new; nor is a claim that it had made before (`claimed`).
+    pub fn revised_by(&self, said: &Self, claimed: impl Fn(&CallClaim) -> bool) -> Option<Self> {
         let mut live = self.clone();
         if said.command.is_some() {
             live.command.clone_from(&said.command);
@@ -67,7 +67,7 @@ impl Wanted {
         let names = |claim: &CallClaim| self.claims.iter().any(|known| known.path == claim.path);
         let known = |claim: &CallClaim| {
             let same = |it: &CallClaim| it.path == claim.path && it.says == claim.says;
-            self.claims.iter().any(same) || (claim.says == Said::Location && names(claim))
+            self.claims.iter().any(same) || (claim.says == Said::Location && names(claim)) || claimed(claim)
         };
         let fresh: Vec<CallClaim> = said.claims.iter().filter(|claim| !known(claim)).cloned().collect();
         if fresh.iter().all(|claim| claim.says == Said::Location) {

@@ -1,6 +1,6 @@
 //! The requests of the agent that are not over, and what its calls have said so far.
 
-use crate::acp::{Fact, Wanted};
+use crate::acp::{CallClaim, Fact, Wanted};
 use crate::base::{CallId, Digest, RequestKey, SessionId, Tick, TurnNo};
 use crate::engine::desk::ReplyTo;
 use crate::ledger::{Approval, Evidence, OptionShape, Outcome};
@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Bytes of text of one call that are remembered until it ends.
 const REMEMBERED: usize = 1 << 20;
+/// How many claims of one call are remembered until it ends.
+const CLAIMED: usize = 1024;
 /// How many requests that are over, and questions that were taken back, are remembered to answer who comes late.
 const OVER: usize = 256;
 
@@ -131,6 +133,8 @@ pub(super) struct Docket {
     terminals: BTreeSet<(SessionId, String)>,
     /// What each open call has said that it does.
     told: BTreeMap<(SessionId, CallId), Wanted>,
+    /// The claims that each open call has made, by their digests.
+    claimed: BTreeMap<(SessionId, CallId), BTreeSet<Digest>>,
     /// The commands that were announced, by call.
     announced: BTreeSet<(SessionId, CallId, Digest)>,
     /// Requests of sessions whose roots are being opened: they are taken in when that is done.
@@ -296,6 +300,8 @@ impl Docket {
     /// Takes in what a message says of a call, and completes the message by what earlier ones said.
     pub(super) fn tell(&mut self, session: &SessionId, wanted: &mut Wanted) {
         let Some(call) = wanted.call.clone() else { return };
+        let claimed = self.claimed.entry((session.clone(), call.clone())).or_default();
+        claimed.extend(wanted.claims.iter().take(CLAIMED.saturating_sub(claimed.len())).map(digest));
         let told = self.told.entry((session.clone(), call)).or_insert_with(|| wanted.clone());
         if wanted.command.is_none() {
             wanted.command.clone_from(&told.command);
@@ -327,15 +333,23 @@ impl Docket {
         self.told.get(&(session.clone(), call.clone()))
     }
 
+    /// Says whether a call has made this claim already.
+    pub(super) fn has_claimed(&self, session: &SessionId, call: &CallId, claim: &CallClaim) -> bool {
+        let claimed = self.claimed.get(&(session.clone(), call.clone()));
+        claimed.is_some_and(|claimed| claimed.contains(&digest(claim)))
+    }
+
     /// Forgets what a call has said: it is over.
     pub(super) fn forget(&mut self, session: &SessionId, call: &CallId) {
         self.told.remove(&(session.clone(), call.clone()));
+        self.claimed.remove(&(session.clone(), call.clone()));
         self.announced.retain(|(of, known, _)| of != session || known != call);
     }
 
     /// Forgets what all calls of a session have said.
     pub(super) fn forget_all(&mut self, session: &SessionId) {
         self.told.retain(|(of, _), _| of != session);
+        self.claimed.retain(|(of, _), _| of != session);
         self.announced.retain(|(of, ..)| of != session);
     }
 
@@ -345,8 +359,12 @@ impl Docket {
     }
 }
 
+fn digest(claim: &CallClaim) -> Digest {
+    Digest::of(&[claim.path.as_bytes(), format!("{:?}", claim.says).as_bytes()])
+}
+
 fn weight(wanted: &Wanted) -> usize {
-    let of = |claim: &crate::acp::CallClaim| match &claim.says {
+    let of = |claim: &CallClaim| match &claim.says {
         crate::acp::Said::Fragment { old, new } => old.len() + new.len(),
         crate::acp::Said::Whole { old, new } | crate::acp::Said::Diff { old, new } => {
             old.as_ref().map_or(0, String::len) + new.len()

@@ -8,7 +8,7 @@
 //!
 //! A cancel beats every allow that has not gone out. What cannot be read, judged or recorded is refused.
 
-use crate::acp::{Fact, Said, Wanted, WantedBy, author};
+use crate::acp::{CallClaim, Fact, Said, Wanted, WantedBy, author};
 use crate::base::{Digest, Leg, RequestKey, SessionId};
 use crate::config::{Decision, OnRecordFailure};
 use crate::engine::conversation::{About, Heard};
@@ -495,9 +495,7 @@ impl Engine {
         let Some(held) = request.held.take() else { return };
         self.request_cancelled(key, reason);
         match reason {
-            "agent_exit" | "session_cancel" | "editor_closed" | "withdrawn" => {
-                self.ends_question((&recorder, key), &held)
-            }
+            "session_cancel" | "editor_closed" | "withdrawn" => self.ends_question((&recorder, key), &held),
             _ => self.no_longer_asked((&recorder, key), &held),
         }
         self.fail_asker(key, reason);
@@ -640,16 +638,19 @@ fn answers_are_apart(wanted: &Wanted) -> bool {
     ids.windows(2).all(|pair| pair[0] != pair[1]) && !ids.iter().any(|id| id.starts_with("hunkgate"))
 }
 
-/// Says whether every text that a request tells is that of a whole file, by what stands there now.
+/// Says whether of every file that a request names it tells the whole text, by what stands there now; some tell a fragment
+/// beside it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else tells a whole text")]
 fn tells_whole_files(wanted: &Wanted, finding: &Finding) -> bool {
     let stands = |text: &str| finding.stands.iter().any(|found| found.ends_with(text));
-    wanted.claims.iter().all(|claim| match &claim.says {
+    let whole = |claim: &CallClaim| match &claim.says {
         Said::Whole { .. } => true,
         Said::Diff { old: None, .. } => stands(" absent"),
         Said::Diff { old: Some(old), .. } => stands(&Digest::of(&[old.as_bytes()]).to_string()),
         _ => false,
-    })
+    };
+    let told = |claim: &CallClaim| wanted.claims.iter().any(|other| other.path == claim.path && whole(other));
+    wanted.claims.iter().all(told)
 }
 
 /// Says whether a line answers that its request was cancelled, as who took it back expects.

@@ -168,7 +168,8 @@ impl Engine {
         }
         let about = if wanted.by == WantedBy::Terminal {
             let cwd = wanted.command.as_ref().and_then(|command| command.cwd.as_deref());
-            About::Command(known.locate(&format!("{}/.", cwd.unwrap_or(&known.cwd))).ok()?.0)
+            // Whatever lies in that directory is beneath the same root as it, also where it is the root itself.
+            About::Command(known.locate(&format!("{}/x", cwd.unwrap_or(&known.cwd))).ok()?.0)
         } else if writes {
             About::Files(BTreeSet::new())
         } else {

@@ -35,7 +35,8 @@ impl Engine {
         if wanted.by != WantedBy::Permission || wanted.call != said.call || wanted.session != said.session {
             return None;
         }
-        let live = wanted.revised_by(said)?;
+        let call = wanted.call.as_ref()?;
+        let live = wanted.revised_by(said, |claim| self.docket.has_claimed(&wanted.session, call, claim))?;
         let cwd = self.cwd_of(&self.record_keeper(&wanted.session)?);
         let binding = |subject: &Subject| subject.binding(&self.setup.redactor, (&wanted.session, &cwd));
         let subject = Subject::of(&live);

@@ -8,7 +8,7 @@ use crate::host::{console, desk, peer};
 use crate::ledger::{
     Actor, Channel, Event, GrantEvent, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who,
 };
-use crate::review::{Answer, Ask, Asked, GrantItem, Problem, ProblemKind};
+use crate::review::{Answer, Ask, Asked, DocketAsk, GrantItem, Problem, ProblemKind};
 use crate::store::{GrantFile, Position, SessionOnDisk, StateDir, StoreError, replay};
 use crate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port};
 use std::fs;
@@ -95,7 +95,7 @@ impl Port for Recorded {
 
     fn revoke(&self, grant: &str) -> Result<(), Problem> {
         let state = self.must_open()?;
-        refuse_agents(&state, "revoke a standing permission")?;
+        self.refuse_revoking(&state, grant)?;
         let event = GrantEvent::GrantRevoked { grant: grant.to_owned(), reason: "person".to_owned() };
         let now = Clock::start().now().wall;
         GrantFile::of(&state).append(now, |_| Ok(Some(event))).map_err(trouble)
@@ -110,6 +110,19 @@ impl Port for Recorded {
             return Err(problem.hint("end the agent first"));
         }
         state.delete_session(session).map(drop).map_err(trouble)
+    }
+}
+
+impl Recorded {
+    /// Refuses to revoke for a process that an agent started: its proxy refuses as well, and so records the attempt.
+    fn refuse_revoking(&self, state: &StateDir, grant: &str) -> Result<(), Problem> {
+        let Some(proxy) = proxy_above(state, ourselves()) else { return Ok(()) };
+        let held =
+            |row: &&SessionOnDisk| row.live.as_ref().is_some_and(|live| i32::try_from(live.pid) == Ok(proxy));
+        if let Some(row) = state.sessions().iter().find(held) {
+            self.ask(&row.key, Ask::Docket(DocketAsk::Revoke { grant: grant.to_owned() }));
+        }
+        refuse_agents(state, "revoke a standing permission")
     }
 }
 

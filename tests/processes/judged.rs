@@ -16,7 +16,8 @@ while IFS= read -r line; do
       prompt=$id
       command=$(printf '%s' "$line" | sed -n 's/.*"prompt":\[{[^}]*"text":"\([^"]*\)".*/\1/p')
       case "$command" in *deny*) (until "$HUNKGATE" pending | grep -q rev; do :; done
-        "$HUNKGATE" deny r- > "$SAID" 2>&1; echo $? >> "$SAID") & ;; esac
+        "$HUNKGATE" deny r- > "$SAID" 2>&1; echo $? >> "$SAID") & ;;
+        *revoke*) "$HUNKGATE" grants revoke g- > "$SAID" 2>&1; echo $? >> "$SAID";; esac
       echo '{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t'$id'","title":"run","kind":"execute","rawInput":{"command":"'"$command"'"}},"options":[{"optionId":"always","name":"Always","kind":"allow_always"},{"optionId":"once","name":"Once","kind":"allow_once"},{"optionId":"no","name":"No","kind":"reject_once"}]}}';;
     *'"id":"p"'*)
       answer=$(printf '%s' "$line" | sed -n 's/.*"optionId":"\([a-z-]*\)".*/\1/p')
@@ -232,6 +233,17 @@ fn what_is_always_allowed_in_a_workspace_is_not_asked_again_until_it_is_revoked(
     let log = scene.json(&["log", "--approvals", "--kind", "decided", "--json"]);
     let by = log["items"].as_array().and_then(|items| items.last()).expect("decided")["by"].clone();
     assert_eq!(by, json!({ "kind": "grant", "id": key }));
+    // What the agent runs takes nothing back, and the attempt is recorded.
+    prompt(&mut proxy, 5, "make revoke");
+    until(&mut proxy, |frame| frame["method"] == "session/request_permission");
+    let said = std::fs::read_to_string(scene.at("said")).expect("the agent's own answer");
+    assert!(said.contains("may not") && said.ends_with("\n3\n"), "{said}");
+    proxy.send("{\"jsonrpc\":\"2.0\",\"id\":\"p\",\"result\":{\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"no\"}}}\n");
+    until(&mut proxy, |frame| frame["id"] == 5);
+    assert_eq!(scene.json(&["grants", "--json"])["items"][0]["key"], key.as_str());
+    let journal = scene.command(&["log"]).output().expect("it runs").stdout;
+    let journal = String::from_utf8_lossy(&journal).into_owned();
+    assert!(journal.contains("refused to decide for a process started under a proxy"), "{journal}");
     let revoked = scene.command(&["grants", "revoke", &key]).output().expect("it runs");
     assert_eq!(revoked.status.code(), Some(0), "{revoked:?}");
     prompt(&mut proxy, 4, "make");

@@ -1,6 +1,8 @@
 //! Secrets that an agent types stand nowhere but in its own conversation.
 
 use crate::proxy::{Proxy, spawn};
+#[cfg(feature = "web")]
+use crate::web::Console;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -52,16 +54,29 @@ fn a_secret_that_an_agent_types_is_in_no_journal_log_list_note_transcript_or_mes
     let allow = r#"{"jsonrpc":"2.0","id":"p","result":{"outcome":{"outcome":"selected","optionId":"y"}}}"#;
     say(&mut proxy, &ask(1, "initialize", peer), &json!(1));
     say(&mut proxy, &ask(2, "session/new", json!({ "cwd": at("tree"), "mcpServers": [] })), &json!(2));
-    say(&mut proxy, &ask(3, "session/prompt", prompt), &json!("p"));
-    say(&mut proxy, allow, &json!("t"));
-    say(&mut proxy, r#"{"jsonrpc":"2.0","id":"t","result":{"terminalId":"x"}}"#, &json!(3));
-
-    let run = |words: &[&str]| {
+    let ours = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
         command.args(words).current_dir(at("tree"));
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
         environ(&mut command);
-        let output = command.output().expect("it runs");
+        command
+    };
+    // While the request waits, and when the turn is over.
+    let doors = |when: &str| {
+        #[cfg(feature = "web")]
+        over_http(ours(&["web", "--json"]), when);
+        #[cfg(feature = "mcp")]
+        over_mcp(ours(&["mcp"]), when);
+        let _ = when;
+    };
+    say(&mut proxy, &ask(3, "session/prompt", prompt), &json!("p"));
+    doors("while the request waits");
+    say(&mut proxy, allow, &json!("t"));
+    say(&mut proxy, r#"{"jsonrpc":"2.0","id":"t","result":{"terminalId":"x"}}"#, &json!(3));
+    doors("when the turn is over");
+
+    let run = |words: &[&str]| {
+        let output = ours(words).output().expect("it runs");
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
         assert!(!said.contains(MARKER), "{words:?}: {said}");
@@ -88,6 +103,8 @@ fn a_secret_that_an_agent_types_is_in_no_journal_log_list_note_transcript_or_mes
         &["sessions", "--json"],
         &["reject", "--all", "--force", "--now"],
         &["note", "--json"],
+        &["pending", "--json"],
+        &["grants", "--json"],
     ] {
         run(words);
     }
@@ -99,6 +116,49 @@ fn a_secret_that_an_agent_types_is_in_no_journal_log_list_note_transcript_or_mes
     assert!(recorded.contains("session/request_permission"), "{recorded}");
     assert!(!recorded.contains(MARKER), "{recorded}");
     assert_eq!(holding(Path::new(&at("state"))), Vec::<String>::new());
+}
+
+#[cfg(feature = "web")]
+/// Asks the console everything that is told of a session.
+fn over_http(command: Command, when: &str) {
+    let console = Console::of(command);
+    for path in [
+        "/api/sessions",
+        "/api/session/s1/status",
+        "/api/session/s1/review/hunks",
+        "/api/session/s1/review/diff",
+        "/api/session/s1/review/note",
+        "/api/session/s1/pending",
+    ] {
+        let (status, body) = console.send("GET", path, "");
+        assert!(status == 200 && !body.contains(MARKER), "{when}: {path}: {status} {body}");
+    }
+    let (_, hunks) = console.send("GET", "/api/session/s1/review/hunks", "");
+    assert!(hunks.contains("a.txt"), "{when}: {hunks}");
+}
+
+#[cfg(feature = "mcp")]
+/// Asks as an agent does that reviews.
+fn over_mcp(mut command: Command, when: &str) {
+    use std::io::Write as _;
+    let call = |id: u32, name: &str, arguments: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": name, "arguments": arguments } });
+    let session = json!({ "session_id": "s1" });
+    let peer = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "reviewer", "version": "1" } });
+    let lines = [
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": peer }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        call(1, "review_list_sessions", json!({})),
+        call(2, "review_list_hunks", session),
+        call(3, "review_blame", json!({ "session_id": "s1", "path": "a.txt" })),
+    ];
+    let pipe = std::process::Stdio::piped;
+    let mut child = command.stdin(pipe()).stdout(pipe()).stderr(pipe()).spawn().expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    lines.iter().for_each(|line| writeln!(input, "{line}").expect("it reads"));
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(said.contains("a.txt") && !said.contains(MARKER), "{when}: {said}");
 }
 
 /// Says a line and reads up to the frame with this id.

@@ -450,7 +450,12 @@ pub(crate) struct Console {
 impl Console {
     pub(crate) fn open(scratch: &Scratch, words: &[&str]) -> Self {
         let mut command = scratch.hunkgate(&["web", "--json"]);
-        let mut child = command.args(words).stdout(Stdio::piped()).spawn().unwrap();
+        command.args(words);
+        Self::of(command)
+    }
+
+    pub(crate) fn of(mut command: std::process::Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let opened: Value = serde_json::from_str(&line).unwrap();
@@ -471,7 +476,7 @@ impl Console {
         ))
     }
 
-    fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: Bearer {}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             self.port(),
