@@ -135,7 +135,7 @@ fn every_trap_law_and_case_has_its_test() {
     let missing: Vec<_> = rows.values().flatten().filter(|test| !tests.hold(test)).collect();
     assert!(missing.is_empty(), "docs/testing.md names tests that are not there: {missing:#?}");
     // C35 is about exports.
-    let numbers = (22..=63).chain(73..=75).chain(80..=85).filter(|number| *number != 35);
+    let numbers = (22..=75).chain(80..=85).filter(|number| *number != 35);
     let cases: Vec<String> = numbers.map(|number| format!("C{number}")).collect();
     let wanted = TRAPS.iter().chain(DECIDED).copied().chain(cases.iter().map(String::as_str));
     let bare: Vec<_> = wanted.filter(|name| rows.get(name).is_none_or(Vec::is_empty)).collect();
@@ -213,6 +213,32 @@ const DECIDED: &[&str] = &[
     "closed: a journal that fails",
     "closed: a fault of ours",
     "closed: a damaged file of permissions",
+    "agent: claude",
+    "agent: gemini",
+    "agent: opencode",
+    "cancel: while it is judged or a program is asked",
+    "cancel: while it is asked",
+    "cancel: while it waits for a command",
+    "cancel: while its allow waits for a look",
+    "cancel: with two open",
+    "cancel: before the gate",
+    "gate: plan holds nothing",
+    "gate: auto holds nothing",
+    "gate: normal holds",
+    "gate: an unknown mode holds, a table says what one means",
+    "gate: only the messages that are named",
+    "gate: what is owed, and what never holds",
+    "gate: it waits and is not denied, without a clock",
+    "gate: a review releases it",
+    "gate: a person releases or refuses it",
+    "gate: the configuration releases it",
+    "gate: the ends answer it",
+    "gate: its subject is what the call claims",
+    "gate: a call that starts another agent",
+    "gate: commands are not held for review",
+    "gate: a root that cannot be trusted",
+    "gate: after a reject",
+    "state: open, its call says something else",
     "wire: options not understood",
     "wire: always",
     "wire: no option that rejects",

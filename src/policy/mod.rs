@@ -37,6 +37,7 @@ mod shell;
 mod table;
 mod verdict;
 mod word;
+mod writers;
 
 pub use assess::{
     Brief, Effective, Errand, Hearing, LONGEST_LINE, MOST_OPINIONS, Opines, Opinion, Told, effective,
