@@ -127,9 +127,51 @@ impl Opened {
 mod tests {
     use super::*;
     use crate::store::oracle::{Eye, Git};
+    use crate::store::state::open_private;
 
     fn path(text: &str) -> RepoPath {
         RepoPath::new(text).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_before_a_segment_was_sealed_is_found_while_it_is_not_packed() {
+        let git = Git::none();
+        git.write("f", "first\n");
+        let mut eye = Eye::on(&git);
+        let (first, blobs) = (eye.look(), eye.store.blobs());
+        assert!(blobs.entry(first.tree, &path("f")).is_some());
+        let lock = open_private(&eye.store.dir.join("pack.lock")).unwrap();
+        lock.lock().unwrap();
+        git.write("f", "second\n");
+        let second = eye.look();
+        eye.store.pin(&crate::base::SessionKey::new("s"), &[second.tree]).unwrap();
+        let entry = blobs.entry(second.tree, &path("f")).expect("it is there");
+        assert_eq!(blobs.bytes(entry.blob).as_deref(), Some(b"second\n".as_slice()));
+        drop(lock);
+        eye.store.objects.settle();
+    }
+
+    #[test]
+    fn what_is_read_is_found_whatever_is_packed_meanwhile() {
+        let git = Git::none();
+        git.write("f", "first\n");
+        let mut eye = Eye::on(&git);
+        let session = crate::base::SessionKey::new("s");
+        let mut trees = vec![eye.look().tree];
+        let blobs = eye.store.blobs();
+        let held = |trees: &[TreeId]| {
+            trees.iter().all(|tree| {
+                let entry = blobs.entry(*tree, &path("f"));
+                entry.is_some_and(|entry| entry.size > 0 && blobs.bytes(entry.blob).is_some())
+            })
+        };
+        for round in 0..60 {
+            git.write("f", format!("{round}\n"));
+            trees.push(eye.look().tree);
+            eye.store.pin(&session, &trees).unwrap();
+            eye.store.objects.settle();
+            assert!(held(&trees), "in round {round}");
+        }
     }
 
     #[test]

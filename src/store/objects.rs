@@ -355,7 +355,9 @@ impl Objects {
         let mut on_disk = segments_on_disk(&self.dir);
         let current = on_disk.pop().unwrap_or_else(|| self.dir.join(segment_name(1)));
         if current != self.segment.path() {
-            let sealed = std::mem::replace(&mut self.segment, Segment::open(current)?);
+            let mut sealed = std::mem::replace(&mut self.segment, Segment::open(current)?);
+            // Others may have written to it before they sealed it.
+            sealed.refresh()?;
             self.sealed.push(sealed);
         }
         self.segment.refresh()?;
@@ -384,7 +386,12 @@ impl Objects {
     /// Returns the bytes of an object, ours or theirs.
     pub(crate) fn read(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
         let segmented = self.segments().find_map(|segment| segment.read(id));
-        segmented.or_else(|| self.read_packed(id)).or_else(|| self.lent(id))
+        let found = segmented.or_else(|| self.read_packed(id)).or_else(|| self.lent(id));
+        // Packs that are known may have become one meanwhile.
+        found.or_else(|| {
+            self.refresh();
+            self.read_packed(id)
+        })
     }
 
     fn read_packed(&self, id: &[u8; 20]) -> Option<Vec<u8>> {
