@@ -17,19 +17,24 @@ mod tty;
 use hunkgate::diff::{Diff, Span, Text};
 use hunkgate::ledger::ListingShape;
 use hunkgate::review::Answer;
-use hunkgate::surface::tui::{Cmd, Depth, Inks, Keys, Model, Msg, Setup, Stroke, Tag, Theme, view};
+use hunkgate::surface::tui::{Cmd, Depth, Keys, Model, Msg, Setup, Stroke, Tag, Theme, view};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 use tty::Tty;
 
 const SIZE: (u16, u16) = (200, 60);
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 50;
+/// Rejects of each kind, and turns of the agent, with a whole before one.
+const REJECTS: usize = 10;
+const TURNS: usize = 5;
+/// How long a person looks before the next key.
+const PAUSE: Duration = Duration::from_millis(300);
 
 fn main() {
     println!("{:<44} {:>12} {:>12} {:>9}", "", "measured", "computing", "must be");
@@ -95,8 +100,13 @@ struct Desk {
 
 impl Desk {
     fn new() -> Self {
-        let setup =
-            Setup { keys: Keys::default(), theme: Theme(Depth::Dark), size: SIZE, title: "bench".to_owned() };
+        let setup = Setup {
+            keys: Keys::default(),
+            theme: Theme(Depth::Dark),
+            size: SIZE,
+            title: "bench".to_owned(),
+            live: true,
+        };
         let (model, _) = Model::new(setup);
         Self { model, terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap() }
     }
@@ -207,24 +217,28 @@ fn crates() -> BTreeMap<String, Vec<PathBuf>> {
     crates
 }
 
-/// Finds the two versions of one crate that differ most.
+/// Finds the two versions of one crate that differ most, by the bytes of the files that are not the same.
 fn largest_real() -> Option<(String, PathBuf, PathBuf)> {
     let pairs = crates().into_iter().filter(|(_, versions)| versions.len() > 1);
     let sized = pairs.map(|(name, versions)| {
         let (first, last) = (versions[0].clone(), versions[versions.len() - 1].clone());
-        let texts = between(&first, &last).hunks;
-        let size = texts.iter().map(|hunk| hunk.after_content.len() + hunk.before_content.len());
-        (size.sum::<usize>(), name, first, last)
+        let read = |top: &Path, path: &str| std::fs::read(top.join(path)).unwrap_or_default();
+        let differs = |path: String| {
+            let (old, new) = (read(&first, &path), read(&last, &path));
+            if old == new { 0 } else { old.len() + new.len() }
+        };
+        (files(&last, &last).into_iter().map(differs).sum::<usize>(), name, first, last)
     });
     let (_, name, first, last) = sized.max_by_key(|(size, ..)| *size)?;
     Some((format!("two versions of {name}"), first, last))
 }
 
-/// Finds the crate of ordinary sources that has most lines, to be added as a whole.
+/// Finds the crate of ordinary sources that has most bytes of them, to be added as a whole.
 fn largest_whole() -> Option<(String, PathBuf)> {
-    let lines = |top: &Path| -> usize {
-        let read = |path: String| std::fs::read(top.join(path)).unwrap_or_default();
-        files(top, top).into_iter().map(|path| read(path).iter().filter(|byte| **byte == b'\n').count()).sum()
+    let source = |path: &String| path.ends_with(".rs") || path.ends_with(".c") || path.ends_with(".h");
+    let bytes = |top: &Path| -> u64 {
+        let sizes = files(top, top).into_iter().filter(source);
+        sizes.filter_map(|path| Some(top.join(path).metadata().ok()?.len())).sum()
     };
     // Files that a machine made begin folded, and say little about reading.
     let generated = [
@@ -235,9 +249,14 @@ fn largest_whole() -> Option<(String, PathBuf)> {
         "winapi-x86_64-pc-windows-gnu",
     ];
     let all = crates().into_iter().filter(|(name, _)| !generated.contains(&name.as_str()));
-    let (lines, name, top) = all
-        .filter_map(|(name, versions)| Some((lines(versions.last()?), name, versions.last()?.clone())))
+    let (_, name, top) = all
+        .filter_map(|(name, versions)| Some((bytes(versions.last()?), name, versions.last()?.clone())))
         .max()?;
+    let lines = |path: String| {
+        let text = std::fs::read(top.join(path)).unwrap_or_default();
+        text.iter().filter(|byte| **byte == b'\n').count()
+    };
+    let lines: usize = files(&top, &top).into_iter().map(lines).sum();
     Some((format!("all of {name}, {lines} lines, added"), top))
 }
 
@@ -293,14 +312,18 @@ done
 "#;
 
 /// Returns paths of the queue that one key decides, each once, and how much is owed in all.
-fn hunks(tree: &Path, state: &Path) -> (Vec<String>, usize) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
-    command.args(["hunks", "--json"]).current_dir(tree).env("HUNKGATE_STATE_DIR", state);
-    let listing: ListingShape = serde_json::from_slice(&command.output().unwrap().stdout).unwrap();
+fn hunks(whole: &Whole) -> (Vec<String>, usize) {
+    let output = whole.command(&["hunks", "--json"]).output().unwrap();
+    let listing: ListingShape = serde_json::from_slice(&output.stdout).unwrap();
     let owed = listing.hunks.iter().filter(|hunk| hunk.is_owed()).count();
-    let texts = listing.hunks.into_iter().filter(|hunk| hunk.entry.kind == "text" && !hunk.folded);
-    let mut paths: Vec<String> = texts.map(|hunk| hunk.path).collect();
-    paths.dedup();
+    // A file that begins folded is decided as a whole.
+    let mut hunks: BTreeMap<&str, usize> = BTreeMap::new();
+    for hunk in listing.hunks.iter().filter(|hunk| hunk.entry.kind == "text" && !hunk.folded) {
+        let lines = |text: &str| text.lines().count();
+        *hunks.entry(&hunk.path).or_default() += lines(&hunk.before_content) + lines(&hunk.after_content);
+    }
+    let short = hunks.into_iter().filter(|(_, lines)| *lines <= 1_500);
+    let mut paths: Vec<String> = short.map(|(path, _)| path.to_owned()).collect();
     // From the middle, where not everything is in sight already.
     let middle = paths.len() / 3;
     paths.rotate_left(middle);
@@ -322,105 +345,144 @@ fn made() -> tempfile::TempDir {
 }
 
 /// Prints the most memory that a process had, where the system tells.
-fn say_peak(process: u32) {
+fn say_peak(what: &str, process: u32, must: &str) {
     let Ok(status) = std::fs::read_to_string(format!("/proc/{process}/status")) else { return };
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
     let kib: u64 = peak.split_whitespace().nth(1).and_then(|kib| kib.parse().ok()).unwrap_or_default();
-    let what = "  most memory of the terminal UI";
-    println!("{what:<44} {:>8} MiB {:>12} {:>9}", kib / 1024, "", "<= 80MB");
+    println!("{what:<44} {:>8} MiB {:>12} {must:>9}", kib / 1024, "");
 }
 
-fn whole(name: &str, before: &Path, after: &Path) {
-    println!("{name}: a proxy, an agent and `hunkgate review` on a terminal of {} × {}", SIZE.0, SIZE.1);
-    let dir = tempfile::tempdir().unwrap();
-    let top = dir.path().canonicalize().unwrap();
-    let tree = top.join("tree");
-    std::fs::create_dir(&tree).unwrap();
-    let copied = Command::new("cp").arg("-R").arg(before.join(".")).arg(&tree).status().unwrap();
-    assert!(copied.success());
-    let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
-    command
-        .args(["run", "--", "sh", "-c", AGENT])
-        .env("TREE", &tree)
-        .env("AFTER", after)
-        .env("HUNKGATE_STATE_DIR", top.join("state"));
-    let mut proxy =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut stdin = proxy.stdin.take().unwrap();
-    let mut stdout = BufReader::new(proxy.stdout.take().unwrap());
-    let mut call = |id: u32, method: &str, params: Value| {
-        writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
-            .unwrap();
+/// A tree that an agent changed, behind a proxy, and `hunkgate review` before it.
+struct Whole {
+    dir: tempfile::TempDir,
+    proxy: Child,
+    /// Until the editor goes away.
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    asked: u32,
+}
+
+impl Whole {
+    fn new(before: &Path, after: &Path) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("tree");
+        std::fs::create_dir(&tree).unwrap();
+        let copied = Command::new("cp").arg("-R").arg(before.join(".")).arg(&tree).status().unwrap();
+        assert!(copied.success());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
+        command.args(["run", "--", "sh", "-c", AGENT]).env("TREE", &tree).env("AFTER", after);
+        command.env("HUNKGATE_STATE_DIR", dir.path().join("state"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut proxy = command.spawn().unwrap();
+        let (stdin, stdout) = (proxy.stdin.take(), BufReader::new(proxy.stdout.take().unwrap()));
+        let mut whole = Self { dir, proxy, stdin, stdout, asked: 0 };
+        whole.call("initialize", json!({ "protocolVersion": 1, "clientInfo": { "name": "bench" } }));
+        whole.call("session/new", json!({ "cwd": tree.canonicalize().unwrap(), "mcpServers": [] }));
+        whole.turn();
+        whole
+    }
+
+    fn call(&mut self, method: &str, params: Value) {
+        self.asked += 1;
+        let id = self.asked;
+        let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(self.stdin.as_mut().unwrap(), "{frame}").unwrap();
         let mut line = String::new();
         while !(line.contains(&format!("\"id\":{id}")) && line.contains("\"result\"")) {
             line.clear();
-            assert!(stdout.read_line(&mut line).unwrap() > 0, "the proxy ended");
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "the proxy ended");
         }
-    };
-    call(1, "initialize", json!({ "protocolVersion": 1, "clientInfo": { "name": "bench" } }));
-    call(2, "session/new", json!({ "cwd": tree, "mcpServers": [] }));
-    let mut prompt = |id: u32| {
-        call(
-            id,
-            "session/prompt",
-            json!({ "sessionId": "s1", "prompt": [{ "type": "text", "text": "go" }] }),
-        );
-    };
-    prompt(3);
-    let review = || {
+    }
+
+    fn turn(&mut self) {
+        let prompt = json!([{ "type": "text", "text": "go" }]);
+        self.call("session/prompt", json!({ "sessionId": "s1", "prompt": prompt }));
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
-        command.arg("review").current_dir(&tree).env("HUNKGATE_STATE_DIR", top.join("state"));
+        command.args(words).current_dir(self.dir.path().join("tree"));
+        command.env("HUNKGATE_STATE_DIR", self.dir.path().join("state"));
+        command
+    }
+
+    fn review(&self) -> Tty {
+        let mut command = self.command(&["review"]);
         command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
         Tty::run(command, SIZE)
-    };
-    let (owed, all) = hunks(&tree, &top.join("state"));
-    let begun = Instant::now();
-    let mut tty = review();
-    tty.sees(&format!("0/{all} "));
-    row("  from the command to the first screen", begun.elapsed(), "-");
-    let mut reject = |nth: usize, pause: Duration| {
-        let path = owed[nth % owed.len()].clone();
+    }
+
+    /// Rejects the first hunk of a file: from the key to the disk.
+    fn reject(&self, tty: &mut Tty, path: &str, pause: Duration) -> Duration {
+        let before = bar(tty);
         tty.keys(&format!("/{path}\r"));
-        tty.sees(&format!(" {path}"));
+        tty.until("the cursor in the file", |screen| {
+            let contents = screen.contents();
+            !contents.lines().last().unwrap_or_default().starts_with('/')
+                && contents.contains(&format!(" {path}"))
+        });
         std::thread::sleep(pause);
-        let screen = tty.screen();
-        let last = screen.lines().last().unwrap_or_default().trim_start();
-        let progress = format!(" {} ", last.split(' ').next().unwrap_or_default());
-        let file = tree.join(&path);
+        let file = self.dir.path().join("tree").join(path);
         let changed = std::fs::read(&file).ok();
         let begun = Instant::now();
         tty.keys("x");
         while std::fs::read(&file).ok() == changed {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{path} is not put back:\n{}", tty.screen());
             std::thread::sleep(Duration::from_micros(100));
         }
         let taken = begun.elapsed();
         // A group may have been more than one.
-        tty.loses(&progress);
+        tty.until("the reject counted", |screen| count(&screen.contents(), '/') != before);
         taken
-    };
-    let paced = (0..15).map(|nth| reject(nth, Duration::from_millis(500))).collect();
-    row("  reject of one hunk, from the key to the disk", median(paced), "<= 20ms");
-    let rushed = (15..30).map(|nth| reject(nth, Duration::ZERO)).collect();
-    row("  the same while the last one is still listed", median(rushed), "-");
-    let mut times = Vec::new();
-    for nth in 0..9 {
-        let begun = Instant::now();
-        prompt(10 + nth);
-        tty.sees(&format!("{} new", nth + 1));
-        times.push(begun.elapsed());
     }
-    row("  a turn of the agent, until it is on screen", median(times), "-");
-    say_peak(tty.child.id());
-    tty.keys("q");
-    tty.ends(0);
-    drop(stdin);
-    let _ = proxy.wait();
+}
+
+/// Returns the first number of the bottom line before a mark: `3` of `3/20 · 2 new`.
+fn count(screen: &str, mark: char) -> Option<usize> {
+    let bar = screen.lines().last()?;
+    let end = bar.find(mark)?;
+    let digits = bar[..end].trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+fn bar(tty: &Tty) -> Option<usize> {
+    count(&tty.screen(), '/')
+}
+
+fn whole(name: &str, before: &Path, after: &Path) {
+    println!("{name}: a proxy, an agent and `hunkgate review` on a terminal of {} × {}", SIZE.0, SIZE.1);
+    let mut whole = Whole::new(before, after);
+    let (owed, all) = hunks(&whole);
     let begun = Instant::now();
-    let tty = review();
-    tty.sees("rejected ");
-    row("  the same without a proxy", begun.elapsed(), "-");
-    drop(Inks::unpack());
+    let mut tty = whole.review();
+    tty.sees(&format!("0/{all} "));
+    row("  from the command to the first screen", begun.elapsed(), "-");
+    let mut paths = owed.iter().cycle();
+    let mut rejects = |tty: &mut Tty, pause| {
+        median((0..REJECTS).filter_map(|_| Some(whole.reject(tty, paths.next()?, pause))).collect())
+    };
+    let paced = rejects(&mut tty, PAUSE);
+    row("  reject of one hunk, from the key to the disk", paced, "<= 20ms");
+    let rushed = rejects(&mut tty, Duration::ZERO);
+    row("  the same while the last one is still listed", rushed, "-");
+    let times = (0..TURNS).map(|_| {
+        let news = |screen: &str| screen.contains(" new").then(|| count(screen, 'n')).flatten();
+        let before = news(&tty.screen());
+        let begun = Instant::now();
+        whole.turn();
+        tty.until("what is new", |screen| news(&screen.contents()) > before);
+        begun.elapsed()
+    });
+    row("  a turn of the agent, until it is on screen", median(times.collect()), "-");
+    say_peak("  most memory of the terminal UI", tty.child.id(), "<= 80MB");
+    say_peak("  most memory of the proxy", whole.proxy.id(), "-");
+    let decided = bar(&tty).unwrap();
+    tty.leaves();
+    drop(whole.stdin.take());
+    whole.proxy.wait().unwrap();
     let begun = Instant::now();
-    drop(Inks::unpack());
-    row("  unpacking the grammars, beside it", begun.elapsed(), "-");
+    let tty = whole.review();
+    tty.sees(&format!(" {decided}/"));
+    row("  the first screen without a proxy", begun.elapsed(), "-");
+    tty.leaves();
 }

@@ -1,11 +1,11 @@
 //! The composed diff of a session: base to now, with authors, states, comments and what else stands beside it.
 
 use crate::base::{RepoPath, RootId, SessionId, SessionKey};
-use crate::diff::{Diff, Text};
+use crate::diff::Text;
 use crate::ledger::anchor::follow;
-use crate::ledger::content::Body;
 use crate::ledger::draft::Draft;
 use crate::ledger::flood::summarise;
+use crate::ledger::past::{Neighbour, Reading};
 use crate::ledger::study::{Study, Subject};
 use crate::ledger::{
     Blobs, Cache, CallFacts, CallKey, CallRow, CommentRow, CommentView, Decision, Entry, FileState, Hunk,
@@ -13,6 +13,7 @@ use crate::ledger::{
     fingerprint, hunk_id, shown_digest,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Computes everything that a session has to show.
 ///
@@ -50,10 +51,11 @@ pub fn listing(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs, cache: 
     }
     listing.superseded = superseded.into_iter().map(|(_, row)| row).collect();
     listing.hunks.extend(outside(own));
-    decide(own, &mut listing.hunks, blobs);
+    let mut past = Reading::new(&mut cache.past, blobs);
+    decide(own, &mut listing.hunks, &mut past);
     super::approved::mark(ledger, (own, &family), &mut listing.hunks, blobs);
     listing.hunks = summarise(listing.hunks);
-    listing.rejected = gone(ledger, own, &listing.hunks, blobs);
+    listing.rejected = gone(ledger, own, &listing.hunks, &mut past);
     listing.hunks.sort_by(|a, b| order(a).cmp(&order(b)));
     listing.rejected.sort_by(|a, b| order(a).cmp(&order(b)));
     listing.degraded = degraded(ledger, session);
@@ -144,11 +146,11 @@ fn described(ledger: &Ledger, study: &Study<'_>, draft: &Draft) -> Hunk {
 }
 
 /// Gives each item the state that was decided for it; a rejected one that stands again is unreviewed and reapplied.
-fn decide(own: &SessionLedger, hunks: &mut [Hunk], blobs: &dyn Blobs) {
+fn decide(own: &SessionLedger, hunks: &mut [Hunk], past: &mut Reading<'_>) {
     let arithmetic = fingerprint();
     let pending: BTreeSet<_> =
         own.pending_rejects().iter().flat_map(|row| row.hunks.iter().map(|(hunk, _)| hunk)).collect();
-    let returned = Returned::of(own, hunks, blobs);
+    let returned = Returned::of(own, hunks, past);
     for hunk in hunks.iter_mut() {
         hunk.reject_pending = pending.contains(&hunk.id);
         let decision = own.decision(&hunk.id).filter(|decision| decision.fingerprint == arithmetic);
@@ -178,14 +180,14 @@ struct Gone {
     /// How many times it had come back when it was rejected.
     returned: u32,
     /// Hunks that stood beside it when it was rejected: they are no return of it.
-    beside: BTreeSet<(Vec<u8>, Vec<u8>, u32)>,
+    beside: Arc<Vec<Neighbour>>,
 }
 
 /// The texts of a change without the white space around its lines.
 type Shape = (Vec<Vec<u8>>, Vec<Vec<u8>>);
 
 impl Returned {
-    fn of(own: &SessionLedger, hunks: &[Hunk], blobs: &dyn Blobs) -> Self {
+    fn of(own: &SessionLedger, hunks: &[Hunk], past: &mut Reading<'_>) -> Self {
         let arithmetic = fingerprint();
         let present: BTreeSet<_> = hunks.iter().map(|hunk| &hunk.id).collect();
         let paths: BTreeSet<(&RootId, &RepoPath)> =
@@ -196,7 +198,7 @@ impl Returned {
             if !rejected || present.contains(id) || !paths.contains(&(&decision.root, &decision.path)) {
                 continue;
             }
-            if let Some(gone) = Gone::of(decision, blobs) {
+            if let Some(gone) = Gone::of(decision, past) {
                 let key = (decision.root.clone(), decision.path.clone());
                 returned.changes.entry(key).or_default().push(gone);
             }
@@ -213,24 +215,21 @@ impl Returned {
         let place = (hunk.before.clone(), hunk.after.clone(), hunk.base_range.start);
         let gone = self.changes.get(&(hunk.root.clone(), hunk.path.clone()));
         let gone = gone.into_iter().flatten();
-        let same = gone.filter(|gone| gone.shape == shape && !gone.beside.contains(&place));
+        let same = gone.filter(|gone| gone.shape == shape && gone.beside.binary_search(&place).is_err());
         same.map(|gone| gone.returned + 1).max()
     }
 }
 
 impl Gone {
-    fn of(decision: &Decision, blobs: &dyn Blobs) -> Option<Self> {
-        let (base, seen) = texts(decision, blobs);
-        let before = base.slice(decision.base_range?.into());
-        let after = seen.slice(decision.current_range?.into());
-        let beside = Diff::of(&base, &seen)
-            .hunks
-            .into_iter()
-            .map(|hunk| (base.slice(hunk.base).to_vec(), seen.slice(hunk.current).to_vec(), hunk.base.start));
-        let shape = shape(before, after);
+    fn of(decision: &Decision, past: &mut Reading<'_>) -> Option<Self> {
+        if decision.base_range.is_none() || decision.current_range.is_none() {
+            return None;
+        }
+        let sides = past.sides(decision);
+        let shape = shape(&sides.before, &sides.after);
         let blank = |lines: &[Vec<u8>]| lines.iter().all(Vec::is_empty);
         let tells = !blank(&shape.0) || !blank(&shape.1);
-        tells.then(|| Self { shape, returned: decision.returned, beside: beside.collect() })
+        tells.then(|| Self { shape, returned: decision.returned, beside: past.hunks(decision) })
     }
 }
 
@@ -241,15 +240,11 @@ fn shape(before: &[u8], after: &[u8]) -> Shape {
     (lines(before), lines(after))
 }
 
-fn texts(decision: &Decision, blobs: &dyn Blobs) -> (Text, Text) {
-    let text = |state: Option<&FileState>| Body::of(state, blobs).lines();
-    (text(decision.base.as_ref()), text(decision.seen.as_ref()))
-}
-
 /// Shows the items that are rejected and gone, as they were when they were decided.
-fn gone(ledger: &Ledger, own: &SessionLedger, hunks: &[Hunk], blobs: &dyn Blobs) -> Vec<Hunk> {
+fn gone(ledger: &Ledger, own: &SessionLedger, hunks: &[Hunk], past: &mut Reading<'_>) -> Vec<Hunk> {
     let arithmetic = fingerprint();
     let present: BTreeSet<_> = hunks.iter().map(|hunk| &hunk.id).collect();
+    let mut rows = BTreeMap::new();
     own.decisions()
         .all_in_force()
         .filter(|(id, decision)| {
@@ -257,32 +252,38 @@ fn gone(ledger: &Ledger, own: &SessionLedger, hunks: &[Hunk], blobs: &dyn Blobs)
                 && decision.fingerprint == arithmetic
                 && !present.contains(id)
         })
-        .map(|(_, decision)| rejected(ledger, decision, blobs))
+        .map(|(_, decision)| rejected(ledger, decision, past, &mut rows))
         .collect()
 }
 
-fn rejected(ledger: &Ledger, decision: &Decision, blobs: &dyn Blobs) -> Hunk {
+fn rejected<'d>(
+    ledger: &Ledger,
+    decision: &'d Decision,
+    past: &mut Reading<'_>,
+    rows: &mut BTreeMap<(&'d RootId, &'d CallKey), CallRow>,
+) -> Hunk {
     let nowhere = LineRange { start: 1, end: 1 };
-    let (base, seen) = texts(decision, blobs);
-    let base_range = decision.base_range.unwrap_or(nowhere);
-    let current_range = decision.current_range.unwrap_or(nowhere);
-    let before = base.slice(base_range.into()).to_vec();
-    let rows = decision.calls.iter().map(|key| {
-        let (title, kind) = title(ledger, decision, key);
-        let (session_id, tool_call_id) = (raw_id(ledger, &key.session), key.call.clone());
-        CallRow { session_id, tool_call_id, title, kind, turn: key.turn }
+    let calls = decision.calls.iter().map(|key| {
+        let row = || {
+            let (title, kind) = title(ledger, decision, key);
+            let (session_id, tool_call_id) = (raw_id(ledger, &key.session), key.call.clone());
+            CallRow { session_id, tool_call_id, title, kind, turn: key.turn }
+        };
+        rows.entry((&decision.root, key)).or_insert_with(row).clone()
     });
+    let calls = calls.collect();
     let lines = decision.base_range.is_some();
+    let sides = past.sides(decision);
     Hunk {
         entry: if lines { Entry::Text } else { entry_of(decision) },
-        base_range,
-        current_range,
-        after: if lines { seen.slice(current_range.into()).to_vec() } else { Vec::new() },
-        restore: before.clone(),
-        before: if lines { before } else { Vec::new() },
+        base_range: decision.base_range.unwrap_or(nowhere),
+        current_range: decision.current_range.unwrap_or(nowhere),
+        after: if lines { sides.after.clone() } else { Vec::new() },
+        restore: sides.before.clone(),
+        before: sides.before.clone(),
         base: decision.base,
         current: decision.seen,
-        calls: rows.collect(),
+        calls,
         turn: decision.calls.iter().filter_map(|key| key.turn).max(),
         state: ReviewState::Rejected,
         old_path: decision.old_path.clone(),

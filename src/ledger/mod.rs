@@ -50,6 +50,7 @@ mod locate;
 mod mediated;
 mod moment;
 mod observation;
+mod past;
 mod redact;
 mod session;
 mod shape;

@@ -470,7 +470,7 @@ pub struct SessionRowShape {
     pub last_turn: Option<TurnNo>,
     /// When its ledger was last written.
     pub active: WallNs,
-    /// What is owed; null where it was not computed.
+    /// What is owed; null beyond the twenty sessions that were active last, and of one that cannot be asked.
     pub unreviewed: Option<u32>,
     /// Whether a proxy holds it.
     pub live: bool,

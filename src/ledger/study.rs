@@ -4,6 +4,7 @@ use crate::base::{BlobId, RepoPath, RootId, SessionKey, WallNs};
 use crate::ledger::content::Diffs;
 use crate::ledger::draft::{Desk, Draft};
 use crate::ledger::history::{History, Place, Role, Scene, Step};
+use crate::ledger::past::Past;
 use crate::ledger::suspect::{FactIndex, Moved};
 use crate::ledger::tally::Tally;
 use crate::ledger::{
@@ -16,6 +17,8 @@ use std::sync::{Arc, Weak};
 #[derive(Debug, Default)]
 pub struct Cache {
     roots: BTreeMap<RootId, RootCache>,
+    /// Texts of what was decided.
+    pub(super) past: Past,
 }
 
 /// What is kept for one root.

@@ -205,6 +205,7 @@ impl Machine {
         let row = choose(&rows, session, &self.cwd)?;
         Ok(tui::Sitting {
             session: row.key.clone(),
+            live: row.live,
             title: format!("{} · {}", row.agent, row.session_id),
             keys,
             theme: tui::Theme(depth()),

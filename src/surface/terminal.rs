@@ -356,8 +356,10 @@ impl Terminal<'_> {
 
     pub(super) fn print(&mut self, json: bool, value: &impl serde::Serialize, text: &str) -> io::Result<()> {
         if json {
-            serde_json::to_writer_pretty(&mut *self.out, value)?;
-            self.out.write_all(b"\n")?;
+            // In one piece: stdout would be flushed at every line of it.
+            let mut text = serde_json::to_vec_pretty(value)?;
+            text.push(b'\n');
+            self.out.write_all(&text)?;
         } else {
             self.out.write_all(text.as_bytes())?;
         }

@@ -346,6 +346,7 @@ fn the_terminal_is_as_it_was_after_a_panic() {
         port: std::sync::Arc::new(Falling),
         session: SessionKey::new("k"),
         title: String::new(),
+        live: false,
         keys: Keys::default(),
         theme: Theme(Depth::None),
         editor: Vec::new(),

@@ -85,7 +85,8 @@ impl Tty {
         self.until(what, |screen| !screen.contents().contains(what));
     }
 
-    fn until(&self, what: &str, mut so: impl FnMut(&vt100::Screen) -> bool) {
+    /// Waits until the screen is as it should be.
+    pub(crate) fn until(&self, what: &str, mut so: impl FnMut(&vt100::Screen) -> bool) {
         let emulator = self.screen.emulator.lock().expect("nobody panics with it");
         let not_yet = |emulator: &mut vt100::Parser| !so(emulator.screen());
         let (emulator, over) =

@@ -23,8 +23,13 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(size: (u16, u16), depth: Depth) -> Self {
-        let setup =
-            Setup { keys: Keys::default(), theme: Theme(depth), size, title: "agent · s1".to_owned() };
+        let setup = Setup {
+            keys: Keys::default(),
+            theme: Theme(depth),
+            size,
+            title: "agent · s1".to_owned(),
+            live: true,
+        };
         let (model, cmds) = Model::new(setup);
         assert!(matches!(&cmds[0], Cmd::Ask(Tag::Queue, Ask::Hunks { .. })));
         Self { model, size }
@@ -214,6 +219,25 @@ fn a_listing_that_may_not_know_of_a_decision_is_asked_for_again() {
     assert!(cmds.iter().any(|cmd| matches!(cmd, Cmd::Ask(Tag::Queue, _))), "and looks again");
     desk.list(json!([three()[1], three()[2]]));
     assert!(desk.screen().contains("✗ rejected -10 +10") && desk.screen().contains(" 1/3"));
+}
+
+#[test]
+fn what_is_rejected_is_counted_once_whichever_answer_comes_first() {
+    let mut desk = Desk::with((80, 24), three());
+    let status = |rejected: u32| {
+        let queue = json!({ "unreviewed": 3 - rejected, "accepted": 0, "rejected": rejected, "external": 0 });
+        let status = json!({ "session_id": "s1", "queue": queue });
+        let status = Answer::Status(serde_json::from_value(status).unwrap());
+        Msg::Answered(Tag::Status, Box::new(status))
+    };
+    desk.model.update(status(0));
+    desk.keys("x");
+    desk.decided("reject", json!([item("1", "rejected", "done", None)]));
+    assert!(desk.screen().contains(" 1/3"), "{}", desk.screen());
+    desk.model.update(status(1));
+    assert!(desk.screen().contains(" 1/3"), "{}", desk.screen());
+    desk.list(json!([three()[1], three()[2]]));
+    assert!(desk.screen().contains(" 1/3"), "{}", desk.screen());
 }
 
 #[test]

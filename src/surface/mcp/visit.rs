@@ -9,6 +9,7 @@ use crate::ledger::{SessionRowShape, Who};
 use crate::review::{Answer, Ask, Problem, ProblemKind};
 use crate::surface::methods::Asking;
 use crate::surface::port::Doors;
+use crate::surface::terminal::counted;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -31,7 +32,8 @@ impl Visit<'_> {
         let wanted = |key: &str| text(key).ok_or_else(|| user(format!("{key} is missing")));
         match name {
             "review_list_sessions" => {
-                let items: Vec<Value> = self.doors.sessions()?.iter().map(|row| self.row(row)).collect();
+                let rows = counted(self.doors.sessions()?, self.doors);
+                let items: Vec<Value> = rows.iter().map(|row| self.row(row)).collect();
                 Ok(json!({ "items": items, "next": null }))
             }
             "review_list_hunks" => {

@@ -26,6 +26,8 @@ pub struct Setup {
     pub size: (u16, u16),
     /// The session, for people.
     pub title: String,
+    /// Whether a proxy holds it: otherwise nobody waits for an answer.
+    pub live: bool,
 }
 
 /// The state of the terminal UI.
@@ -154,7 +156,7 @@ pub(super) enum Purpose {
 impl Model {
     /// Makes the state before anything is known, and what is to be asked first.
     pub fn new(setup: Setup) -> (Self, Vec<Cmd>) {
-        let Setup { keys, theme, size, title } = setup;
+        let Setup { keys, theme, size, title, live } = setup;
         let mut model = Self {
             keys,
             theme,
@@ -188,7 +190,7 @@ impl Model {
         };
         let mut wanted = model.look_again();
         wanted.push(Cmd::Ask(Tag::Status, Ask::Status));
-        wanted.push(Self::ask_pending());
+        wanted.extend(live.then(Self::ask_pending));
         (model, wanted)
     }
 
@@ -371,13 +373,14 @@ impl Model {
     /// Returns the counts of the progress: decided, and all that was owed.
     pub(super) fn progress(&self) -> (usize, usize) {
         use crate::ledger::ReviewState;
-        let decided = self.leaves.iter().filter(|leaf| leaf.shape.state != ReviewState::Unreviewed).count();
-        let owed = self.leaves.iter().filter(|leaf| leaf.shape.is_owed()).count();
-        let pending =
-            self.leaves.iter().filter(|leaf| leaf.shape.is_owed() && leaf.shape.reject_pending).count();
-        let gone = self.leaves.iter().filter(|leaf| leaf.gone).count();
-        let before =
-            self.status.as_ref().map_or(0, |status| status.queue.rejected as usize).saturating_sub(gone);
+        let count = |is: fn(&Leaf) -> bool| self.leaves.iter().filter(|leaf| is(leaf)).count();
+        let decided = count(|leaf| leaf.shape.state != ReviewState::Unreviewed);
+        let owed = count(|leaf| leaf.shape.is_owed());
+        let pending = count(|leaf| leaf.shape.is_owed() && leaf.shape.reject_pending);
+        // What was rejected in this sitting is counted already, whether or not a listing without it has come.
+        let rejected = count(|leaf| leaf.shape.state == ReviewState::Rejected);
+        let all = self.status.as_ref().map_or(0, |status| status.queue.rejected as usize);
+        let before = all.saturating_sub(rejected);
         (decided + pending + before, decided + owed + before)
     }
 

@@ -54,6 +54,8 @@ pub struct Sitting {
     pub session: SessionKey,
     /// The session, for people.
     pub title: String,
+    /// Whether a proxy holds it.
+    pub live: bool,
     /// Which key does what.
     pub keys: Keys,
     /// How things look.
@@ -173,6 +175,8 @@ struct Loop<'s> {
     keyboard: Arc<Keyboard>,
     /// Asks that decide something and are not answered yet.
     deciding: usize,
+    /// Files that are read once the first status came: without a proxy each ask keeps the others waiting.
+    held: Option<Vec<Wanted>>,
 }
 
 impl<'s> Loop<'s> {
@@ -202,10 +206,21 @@ impl<'s> Loop<'s> {
             theme: sitting.theme,
             size: (size.width, size.height),
             title: sitting.title.clone(),
+            live: sitting.live,
         };
         let (model, cmds) = Model::new(setup);
-        let mut this =
-            Self { sitting, model, terminal, messages, asker, decider, reads, keyboard, deciding: 0 };
+        let mut this = Self {
+            sitting,
+            model,
+            terminal,
+            messages,
+            asker,
+            decider,
+            reads,
+            keyboard,
+            deciding: 0,
+            held: Some(Vec::new()),
+        };
         this.carry_out(cmds)?;
         Ok(this)
     }
@@ -219,6 +234,10 @@ impl<'s> Loop<'s> {
             let mut next = Some(first);
             while let Some(msg) = next {
                 self.deciding -= usize::from(matches!(&msg, Msg::Answered(tag, _) if decides(*tag)));
+                if matches!(msg, Msg::Answered(Tag::Status, _)) {
+                    let held = self.held.take().unwrap_or_default();
+                    held.into_iter().for_each(|wanted| drop(self.reads.send(wanted)));
+                }
                 let cmds = self.model.update(msg);
                 if self.carry_out(cmds)? {
                     self.keyboard.ended.store(true, Ordering::Relaxed);
@@ -242,7 +261,10 @@ impl<'s> Loop<'s> {
                     let asker = if decides(tag) { &self.decider } else { &self.asker };
                     drop(asker.asks.send((tag, ask)));
                 }
-                Cmd::Read(wanted) => drop(self.reads.send(*wanted)),
+                Cmd::Read(wanted) => match self.held.as_mut() {
+                    Some(held) => held.push(*wanted),
+                    None => drop(self.reads.send(*wanted)),
+                },
                 Cmd::Quit => return Ok(true),
                 Cmd::Edit { path, exact, line } => {
                     let trouble = self.edit(&place(path, exact), line)?;
