@@ -8,7 +8,7 @@ use crate::ledger::Why;
 use std::collections::BTreeMap;
 
 /// How long after the first sign of it the look is taken, in milliseconds.
-const SETTLE_MS: u32 = 150;
+const SETTLE_MS: u32 = 50;
 /// How long after one such look the next may be taken, in milliseconds.
 const SELDOM_MS: u32 = 1_000;
 

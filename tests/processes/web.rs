@@ -384,17 +384,23 @@ fn figures_of_a_large_review() {
     }
     println!("first contentful paint, queue drawn, listing, hunks, elements: {paints:?}");
     let work = format!(
-        "cd '{repository}'; until [ -e \"$GO.now\" ]; do sleep 0.01; done; echo x > fresh.rs; until [ -e \"$GO.done\" ]; do sleep 0.01; done"
+        "cd '{repository}'; for n in 1 2 3 4 5; do until [ -e \"$GO.now$n\" ]; do sleep 0.01; done; echo x > fresh$n.rs; done; until [ -e \"$GO.done\" ]; do sleep 0.01; done"
     );
     let turn = live.begin(&work);
     while !live.hear().contains("\"tool_call\"") {}
-    browser.js("window.seen = null; new MutationObserver(() => { if (!window.seen && document.querySelector('article[aria-label^=\"fresh.rs\"]')) window.seen = Date.now(); }).observe(document.getElementById('stream'), { childList: true, subtree: true })");
-    std::fs::write(live.signal("now"), "").unwrap();
-    browser.until("window.seen");
-    let seen = browser.js("return window.seen").as_f64().unwrap();
-    let written = scratch.at("repository/fresh.rs").metadata().unwrap().modified().unwrap();
-    let written = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-    println!("from the write to the screen: {} ms", seen - written as f64);
+    // From the write to the stream's event (the listing is fetched then), to the listing, and to the screen.
+    for n in 1..=5 {
+        std::thread::sleep(Duration::from_millis(1500));
+        browser.js(&format!("performance.clearResourceTimings(); window.seen = null; new MutationObserver(() => {{ if (!window.seen && document.querySelector('article[aria-label^=\"fresh{n}.rs\"]')) window.seen = Date.now(); }}).observe(document.getElementById('stream'), {{ childList: true, subtree: true }})"));
+        std::fs::write(live.signal(&format!("now{n}")), "").unwrap();
+        browser.until("window.seen");
+        let seen = browser.js("const last = performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/hunks')).pop(); const at = performance.timeOrigin + last.startTime; return [at, at + last.duration, window.seen]");
+        let written = scratch.at(&format!("repository/fresh{n}.rs")).metadata().unwrap().modified().unwrap();
+        let written = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as f64 / 1000.0;
+        let after: Vec<i64> =
+            seen.as_array().unwrap().iter().map(|at| (at.as_f64().unwrap() - written) as i64).collect();
+        println!("from the write to the event, the listing, the screen: {after:?} ms");
+    }
     let status = std::fs::read_to_string(format!("/proc/{}/status", console.child.id())).unwrap();
     println!(
         "{}",

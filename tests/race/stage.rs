@@ -170,11 +170,11 @@ impl Race {
         self.react();
     }
 
-    /// Plans a look at what was written since the last one: 150 ms later, at most once a second (docs/processes.md).
+    /// Plans a look at what was written since the last one: 50 ms later, at most once a second (docs/processes.md).
     fn watch(&mut self) {
         let (due, last) = self.active;
         if due.is_none() && self.world.tree.is_stirred() {
-            let at = (self.now + 150).max(last.map_or(0, |last| last + 1_000));
+            let at = (self.now + 50).max(last.map_or(0, |last| last + 1_000));
             self.active.0 = Some(at);
             self.plan(at - self.now, Beat::Activity);
         }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc};
 
 /// How often the journals are looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(20);
 /// How often a quiet stream says that it is there.
 const BEAT: Duration = Duration::from_secs(15);
 /// What may lie between a reader and the writer of a stream.
