@@ -324,3 +324,44 @@ fn permission_v2(fields: &Fields<'_>) -> Option<Wanted> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(call: &str) -> Wanted {
+        let params = format!("{{\"sessionId\":\"s\",\"toolCall\":{call},\"options\":[]}}");
+        read_wanted(Dialect::V1, "session/request_permission", Raw::parse(&params)).unwrap()
+    }
+
+    fn said(update: &str) -> Wanted {
+        let update = update.replacen('{', "{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"t\",", 1);
+        let params = format!("{{\"sessionId\":\"s\",\"update\":{update}}}");
+        read_announced(Dialect::V1, "session/update", Raw::parse(&params)).unwrap()
+    }
+
+    #[test]
+    fn only_what_was_not_said_before_revises_a_request() {
+        let edit = asked(
+            r#"{"toolCallId":"t","kind":"edit","title":"Edit","content":[{"type":"diff","path":"/a","oldText":"x","newText":"y"}]}"#,
+        );
+        let never = |_: &CallClaim| false;
+        for nothing in [
+            r#"{"status":"in_progress"}"#,
+            r#"{"locations":[{"path":"/a","line":3}]}"#,
+            r#"{"content":[{"type":"diff","path":"/a","oldText":"x","newText":"y"}]}"#,
+        ] {
+            assert_eq!(edit.revised_by(&said(nothing), never), None, "{nothing}");
+        }
+        let other = said(r#"{"content":[{"type":"diff","path":"/a","oldText":"x","newText":"z"}]}"#);
+        let live = edit.revised_by(&other, never).unwrap();
+        assert_eq!(live.claims, other.claims);
+        assert_eq!(edit.revised_by(&other, |_| true), None);
+        let beside = edit.revised_by(&said(r#"{"locations":[{"path":"/b"}]}"#), never).unwrap();
+        assert_eq!(beside.claims.iter().map(|claim| claim.path.as_str()).collect::<Vec<_>>(), ["/a", "/b"]);
+        let run = asked(r#"{"toolCallId":"t","kind":"execute","rawInput":{"command":"make"}}"#);
+        let live = run.revised_by(&said(r#"{"rawInput":{"command":"make install"}}"#), never).unwrap();
+        assert_eq!(live.command.unwrap().form, WantedForm::Text("make install".to_owned()));
+        assert_eq!(run.revised_by(&said(r#"{"rawInput":{"command":"make"}}"#), never), None);
+    }
+}

@@ -145,6 +145,27 @@ fn opencode_is_judged_by_the_policy() {
 
 #[test]
 #[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn behind_a_real_client_claude_is_judged_by_the_policy() {
+    let Some(lab) = Lab::new("claude") else { return };
+    lab.judge_behind_acpx(&["touch made.txt"]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn behind_a_real_client_gemini_is_judged_by_the_policy() {
+    let Some(lab) = Lab::new("gemini") else { return };
+    lab.judge_behind_acpx(&["cargo test", "touch made.txt"]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn behind_a_real_client_opencode_is_judged_by_the_policy() {
+    let Some(lab) = Lab::new("opencode") else { return };
+    lab.judge_behind_acpx(&["touch made.txt"]);
+}
+
+#[test]
+#[ignore = "wants an installed lab: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
 fn claude_reviews_another_session() {
     let Some(lab) = Lab::new("claude") else { return };
     lab.review();
@@ -224,6 +245,79 @@ impl Lab {
         let heard: Vec<&str> = run.asked.iter().map(String::as_str).collect();
         assert_eq!(heard, asked, "{}", self.agent);
         let log = run.ask_us(&["log", "--approvals", "--json", "--limit", "1000"]);
+        self.decided(&log, asked);
+        assert!(run.workspace().join("made.txt").exists());
+        run.proxy.close_input();
+    }
+
+    /// The same behind the client that people use without an editor, which approves whatever it is asked: it is asked for
+    /// these commands and no other.
+    fn judge_behind_acpx(&self, asked: &[&str]) {
+        let scratch = tempfile::Builder::new().prefix("acpx").tempdir().unwrap();
+        let at = |name: &str| scratch.path().canonicalize().unwrap().join(name);
+        let made = Command::new("bash").arg(self.scripts.join("mkws.sh")).arg(at("ws")).status().unwrap();
+        assert!(made.success());
+        std::fs::write(at("config.toml"), RULES).unwrap();
+        let words = |paths: &[&dyn AsRef<Path>]| {
+            paths.iter().map(|path| path.as_ref().display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let (tee, run_agent) = (self.scripts.join("tee.py"), self.scripts.join("run-agent.sh"));
+        let agent = words(&[
+            &"python3",
+            &tee,
+            &at("heard.jsonl"),
+            &"--",
+            &env!("CARGO_BIN_EXE_hunkgate"),
+            &"run",
+            &"--config",
+            &at("config.toml"),
+            &"--",
+            &"bash",
+            &run_agent,
+            &self.install,
+            &self.agent,
+        ]);
+        let node = self.install.join("node22/node_modules/node/bin");
+        let path = std::env::join_paths(
+            std::iter::once(node).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+        );
+        let home = at("home");
+        std::fs::create_dir(&home).unwrap();
+        let output = Command::new(self.install.join("npm/acpx/node_modules/.bin/acpx"))
+            .arg("--cwd")
+            .arg(at("ws"))
+            .args(["--format", "json", "--agent", &agent, "--approve-all", "exec"])
+            .arg(format!("@@scenario=judged ws={}@@ please go", at("ws").display()))
+            .env("PATH", path.unwrap())
+            .env("HOME", &home)
+            .env("HUNKGATE_STATE_DIR", at("state"))
+            .env("MOCK_PORT", self.port.to_string())
+            .env("PERM", "ask")
+            .output()
+            .unwrap();
+        let heard = std::fs::read_to_string(at("heard.jsonl")).unwrap();
+        let lines = heard.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let requests = lines.filter(|line| line["msg"]["method"] == "session/request_permission");
+        let shown: Vec<String> = requests
+            .map(|line| {
+                let call = &line["msg"]["params"]["toolCall"];
+                let command = call["rawInput"]["command"].as_str().or(call["title"].as_str());
+                command.unwrap_or_default().to_owned()
+            })
+            .collect();
+        assert_eq!(shown, asked, "{}: {output:?}", self.agent);
+        let log = Command::new(env!("CARGO_BIN_EXE_hunkgate"))
+            .args(["log", "--approvals", "--json", "--limit", "1000"])
+            .current_dir(at("ws"))
+            .env("HUNKGATE_STATE_DIR", at("state"))
+            .output()
+            .unwrap();
+        self.decided(&serde_json::from_slice(&log.stdout).unwrap(), asked);
+        assert!(at("ws").join("made.txt").exists());
+    }
+
+    /// The record names who decided each command.
+    fn decided(&self, log: &Value, asked: &[&str]) {
         let items = log["items"].as_array().unwrap();
         let command = |request: &Value| {
             let of = |item: &&Value| item["kind"] == "requested" && item["request"] == *request;
@@ -247,8 +341,6 @@ impl Lab {
             "git push: deny by deny Bash(git push:*)".to_owned(),
         ];
         assert_eq!(decided, wanted, "{}", self.agent);
-        assert!(run.workspace().join("made.txt").exists());
-        run.proxy.close_input();
     }
 
     /// An agent that has our server reviews what another session left, comments on two of its hunks, and decides nothing of
