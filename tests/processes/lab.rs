@@ -195,6 +195,20 @@ const VISIT: &str = r#"
         return next((t for t in tools if t.endswith(name)), None), arguments
     kind = op[0]"#;
 
+#[test]
+#[ignore = "wants an installed lab with acpx: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn claude_is_reviewed_twice_by_slash_commands_with_a_restart_between() {
+    let Some(lab) = Lab::new("claude") else { return };
+    lab.converse();
+}
+
+#[test]
+#[ignore = "wants an installed lab with acpx: HUNKGATE_LAB and HUNKGATE_LAB_SCRIPTS"]
+fn opencode_is_reviewed_twice_by_slash_commands_with_a_restart_between() {
+    let Some(lab) = Lab::new("opencode") else { return };
+    lab.converse();
+}
+
 /// What the model runs, one command after the other.
 const JUDGED: &str = r#"S = {
         "judged": [[("shell", "cargo test")], [("shell", "touch made.txt")], [("shell", "git push")]],"#;
@@ -402,6 +416,18 @@ impl Lab {
         eprintln!("{}: signed as {who}, asked for {:?}", self.agent, reviewer.asked);
         reviewer.proxy.close_input();
         author.proxy.close_input();
+    }
+
+    /// Reviews two turns with a real client: `tests/support/lab_review.py` says what must be as it was.
+    fn converse(&self) {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/lab_review.py");
+        let mut command = Command::new("python3");
+        command.arg(script).arg(env!("CARGO_BIN_EXE_hunkgate")).args([&self.scripts, &self.install]);
+        let output = command.arg(self.agent).env("MOCK_PORT", self.port.to_string()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        let marks = told.lines().filter(|line| line.starts_with("OK ")).count();
+        let wrong = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && marks == 4, "{}:\n{told}\n{wrong}", self.agent);
     }
 
     /// Plays every scenario and says what was not as expected in any of them.

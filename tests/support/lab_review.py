@@ -6,7 +6,7 @@
 BINARY is hunkgate; LAB the scripts of the lab (run-agent.sh, mkws.sh, mock_llm.py, which must be running); LABDIR what its
 setup.sh installed; AGENT claude, gemini or opencode. Between the two reviews, and after the second, the proxy ends and a new one
 takes the session up: what `/hunkgate list`, `status` and `note` say must then be what they said before. Prints what it did; ends
-with 1 where something is not as it was. It needs programs that are installed elsewhere, so no test runs it.
+with 1 where something is not as it was. `tests/processes/lab.rs` runs it, where a lab is installed.
 """
 
 import json
