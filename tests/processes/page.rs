@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
 use crate::proxy::until;
 use crate::scratch::{Live, Scratch};
-use crate::web::{Console, rich, scene, state};
+use crate::web::{Console, rich, save, scene, state};
 use crate::webdriver::Browser;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -58,6 +58,7 @@ fn a_request_is_approved_or_denied_as_it_was_shown() {
     browser.until(
         "document.querySelector('.waits pre')?.textContent === 'printf \\'%s\\' \"<b>&amp;\" > made.txt'",
     );
+    save(&browser, "request");
     browser.click(".waits button.good");
     assert_eq!(answered(&scratch, "c1"), "once");
     asked(&mut live);
@@ -100,11 +101,12 @@ fn a_write_that_waits_is_announced_and_goes_on_when_its_file_is_reviewed() {
         "\"content\":[{{\"type\":\"diff\",\"path\":\"{repository}/src/main.rs\",\"oldText\":\"fn main\",\"newText\":\"pub fn main\"}}]"
     );
     let turn = live
-        .begin(&format!("cd '{repository}'; sed -i s/hi/hello/ src/main.rs\n{}", asks("c1", "edit", &diff)));
+        .begin(&format!("cd '{repository}'; changed=$(sed s/hi/hello/ src/main.rs); printf '%s\\n' \"$changed\" > src/main.rs\n{}", asks("c1", "edit", &diff)));
     while !live.hear().contains("\"tool_call\"") {}
     browser.until("document.querySelector('.notice.loud[role=alert]')?.textContent.includes('A write waits for your review')");
     browser.until("document.querySelector('.notice.loud code').textContent === 'src/main.rs'");
     browser.until("document.querySelector('article[data-full]')");
+    save(&browser, "waits");
     browser.click(".notice.loud button");
     browser.until("document.activeElement.matches('article[aria-label^=\"src/main.rs\"]')");
     browser.keys("a");

@@ -148,8 +148,8 @@ fn the_page_is_named_labelled_and_can_be_read() {
     }
     assert_eq!(browser.js(STRUCTURE), json!([]));
     assert_eq!(browser.complaints(), Vec::<String>::new());
-    if let Some(directory) = std::env::var_os("HUNKGATE_SCREENSHOTS") {
-        pictures(&browser, std::path::Path::new(&directory));
+    if std::env::var_os("HUNKGATE_SCREENSHOTS").is_some() {
+        pictures(&browser);
     }
 }
 
@@ -214,11 +214,16 @@ const STRUCTURE: &str = "
     return wrong;
 ";
 
-fn pictures(browser: &Browser, directory: &std::path::Path) {
-    let save = |name: &str| {
+/// Keeps a picture of the page where pictures are wanted: in the directory `HUNKGATE_SCREENSHOTS`.
+pub(crate) fn save(browser: &Browser, name: &str) {
+    if let Some(directory) = std::env::var_os("HUNKGATE_SCREENSHOTS") {
         let bytes = decoded(&browser.picture());
-        std::fs::write(directory.join(format!("web-{name}.png")), bytes).unwrap();
-    };
+        std::fs::write(std::path::Path::new(&directory).join(format!("web-{name}.png")), bytes).unwrap();
+    }
+}
+
+fn pictures(browser: &Browser) {
+    let save = |name: &str| save(browser, name);
     browser.js("document.activeElement.blur(); window.scrollTo(0, 0)");
     browser.keys("g");
     browser.scheme("dark");
@@ -230,9 +235,10 @@ fn pictures(browser: &Browser, directory: &std::path::Path) {
     browser.keys("s");
     browser.keys("G");
     browser.keys("b");
-    browser.until("document.querySelector('.blame')");
+    browser.until("document.querySelector('dialog[open] .blame')");
     save("file");
     browser.keys("\u{e00c}");
+    browser.until("!document.getElementById('dialog').open");
     browser.scheme("dark");
     browser.size(480, 860);
     browser.js("window.scrollTo(0, 0)");

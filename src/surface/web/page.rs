@@ -14,6 +14,8 @@ const PARTS: &[(&str, &str, &str)] = &[
     ("/view.js", "text/javascript; charset=utf-8", include_str!("assets/view.js")),
     ("/app.js", "text/javascript; charset=utf-8", include_str!("assets/app.js")),
     ("/icon.svg", "image/svg+xml", include_str!("assets/icon.svg")),
+    // A browser asks for it of a page that names none.
+    ("/favicon.ico", "image/svg+xml", include_str!("assets/icon.svg")),
 ];
 
 /// Returns a part of the page.

@@ -400,7 +400,7 @@ function open(session) {
     if (name === 'open') { state.live = true; top(); refresh(); refreshPending(); }
     if (name === 'lost') { state.live = false; top(); }
     if (name === 'review_changed') { refresh(); if (data.reason !== 'observed') refreshStatus(); }
-    if (name === 'review_gate') { state.gate = data.blocked ? { tool: data.tool, path: data.path } : null; top(); refresh(); }
+    if (name === 'review_gate') { state.gate = data.blocked ? { tool: data.tool, path: data.path } : null; top(); refresh(); refreshStatus(); }
     if (name === 'requests_changed') refreshPending();
     if (name === 'session_changed') refreshStatus();
   });
