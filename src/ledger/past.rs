@@ -16,6 +16,9 @@ type Pair = (Option<FileState>, Option<FileState>);
 /// A hunk of a pair: its texts, and its first line of the base.
 pub(super) type Neighbour = (Vec<u8>, Vec<u8>, u32);
 
+/// What the sides of a decided change depend on: its lines in the base, and as it was shown.
+type Place = (HunkId, Pair, Option<LineRange>, Option<LineRange>);
+
 /// The two sides of a change.
 #[derive(Debug, Default)]
 pub(super) struct Sides {
@@ -26,7 +29,7 @@ pub(super) struct Sides {
 /// What was read for earlier listings.
 #[derive(Debug, Default)]
 pub(super) struct Past {
-    sides: BTreeMap<(HunkId, Pair, Option<LineRange>, Option<LineRange>), Arc<Sides>>,
+    sides: BTreeMap<Place, Arc<Sides>>,
     hunks: BTreeMap<Pair, Arc<Vec<Neighbour>>>,
 }
 
