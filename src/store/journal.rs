@@ -386,6 +386,9 @@ const INFORMATIONAL: &[&str] = &[
     "permission_seen",
     "approval",
     "noticed",
+    "visited",
+    "gate_blocked",
+    "gate_released",
     "session_closed",
 ];
 
@@ -518,6 +521,10 @@ mod tests {
         let root = "0123456789abcdef0123456789abcdef";
         let grade = |line: &str| graded(line.as_bytes(), &log());
         assert_eq!(grade(r#"{"v":1,"kind":"commented","data":{},"crc":"00000000"}"#), Loss::Informational);
+        for kind in ["visited", "gate_blocked", "gate_released"] {
+            let line = format!(r#"{{"v":1,"kind":"{kind}","data":{{}},"crc":"00000000"}}"#);
+            assert_eq!(grade(&line), Loss::Informational, "{kind}");
+        }
         assert_eq!(grade(r#"{"v":1,"kind":"session_opened","data":{},"crc":"00000000"}"#), Loss::Session);
         assert_eq!(grade(r#"{"v":1,"kixd":"commented","data":{},"crc":"00000000"}"#), Loss::Session);
         let base = format!(r#"{{"v":1,"kind":"base_taken","data":{{"root":"{root}"}},"crc":"00000000"}}"#);
