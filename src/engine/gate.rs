@@ -34,6 +34,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// How many requests of one session may wait at once.
 const MOST: usize = 64;
+/// What the agent hears of a text that was made from lines which are put back since.
+const OUTDATED: &str = "changed since, read again";
 
 /// The requests that wait before the gate, oldest first.
 #[derive(Clone, Debug, Default)]
@@ -304,7 +306,7 @@ impl Engine {
         };
         match block {
             Some(block) => self.gate_holds(gate, &block),
-            None if gated.outdated => self.gate_refuses(gate, "outdated", "changed since, read again"),
+            None if gated.outdated => self.gate_refuses(gate, "outdated", OUTDATED),
             None => self.gate_lets(gate),
         }
     }
@@ -473,7 +475,11 @@ impl Engine {
                 && self.gate_about(&gated.wanted).is_some()
         };
         for gate in self.gates.of(|gated| !held(gated)) {
-            self.gate_lets_by(gate, ("policy", None));
+            if self.gates.get(gate).is_some_and(|gated| gated.outdated) {
+                self.gate_refuses(gate, "outdated", OUTDATED);
+            } else {
+                self.gate_lets_by(gate, ("policy", None));
+            }
         }
     }
 
