@@ -95,11 +95,13 @@ impl Engine {
         }
     }
 
-    /// Records what an agent that reviews asks. Where the session is not recorded it is answered all the same.
+    /// Records what an agent that reviews asks; not what its server asks for its own lists. Where the session is not recorded
+    /// it is answered all the same.
     fn visited(&mut self, session: &SessionId, asked: &Asked) {
         let known = self.sessions.get(session);
         let recorded = known.is_some_and(|known| matches!(known.recording, Recording::On(_)));
-        if asked.actor.channel != Channel::Mcp || !recorded {
+        let agents = asked.actor.channel == Channel::Mcp && matches!(asked.actor.who, Who::Agent(_));
+        if !agents || !recorded {
             return;
         }
         let short = |text: &str| text.chars().take(200).collect::<String>();
