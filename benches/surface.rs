@@ -217,29 +217,39 @@ fn crates() -> BTreeMap<String, Vec<PathBuf>> {
     crates
 }
 
-/// Finds the two versions of one crate that differ most, by the bytes of the files that are not the same.
-fn largest_real() -> Option<(String, PathBuf, PathBuf)> {
-    let pairs = crates().into_iter().filter(|(_, versions)| versions.len() > 1);
-    let sized = pairs.map(|(name, versions)| {
-        let (first, last) = (versions[0].clone(), versions[versions.len() - 1].clone());
-        let read = |top: &Path, path: &str| std::fs::read(top.join(path)).unwrap_or_default();
-        let differs = |path: String| {
-            let (old, new) = (read(&first, &path), read(&last, &path));
-            if old == new { 0 } else { old.len() + new.len() }
-        };
-        (files(&last, &last).into_iter().map(differs).sum::<usize>(), name, first, last)
-    });
-    let (_, name, first, last) = sized.max_by_key(|(size, ..)| *size)?;
-    Some((format!("two versions of {name}"), first, last))
+/// Crates that are looked at closely, of those that are the largest by their bytes.
+const CLOSELY: usize = 6;
+
+/// Returns the largest by a rough measure, cheap to take.
+fn roughly<T>(all: impl Iterator<Item = T>, size: impl Fn(&T) -> u64) -> Vec<T> {
+    let mut sized: Vec<(u64, T)> = all.map(|one| (size(&one), one)).collect();
+    sized.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+    sized.into_iter().take(CLOSELY).map(|(_, one)| one).collect()
 }
 
-/// Finds the crate of ordinary sources that has most bytes of them, to be added as a whole.
-fn largest_whole() -> Option<(String, PathBuf)> {
-    let source = |path: &String| path.ends_with(".rs") || path.ends_with(".c") || path.ends_with(".h");
-    let bytes = |top: &Path| -> u64 {
-        let sizes = files(top, top).into_iter().filter(source);
-        sizes.filter_map(|path| Some(top.join(path).metadata().ok()?.len())).sum()
+/// Finds the two versions of one crate that differ most.
+fn largest_real() -> Option<(String, PathBuf, PathBuf)> {
+    let pairs = crates().into_iter().filter_map(|(name, versions)| {
+        let (first, last) = (versions.first()?.clone(), versions.last()?.clone());
+        (first != last).then_some((name, first, last))
+    });
+    let differing = |(_, first, last): &(String, PathBuf, PathBuf)| -> u64 {
+        let read = |top: &Path, path: &str| std::fs::read(top.join(path)).unwrap_or_default();
+        let differs = |path: String| {
+            let (old, new) = (read(first, &path), read(last, &path));
+            if old == new { 0 } else { old.len() + new.len() }
+        };
+        files(last, last).into_iter().map(differs).sum::<usize>() as u64
     };
+    let largest = roughly(pairs, differing).into_iter().max_by_key(|(_, first, last)| {
+        let hunks = between(first, last).hunks;
+        hunks.iter().map(|hunk| hunk.after_content.len() + hunk.before_content.len()).sum::<usize>()
+    });
+    largest.map(|(name, first, last)| (format!("two versions of {name}"), first, last))
+}
+
+/// Finds the crate of ordinary sources that has most lines, to be added as a whole.
+fn largest_whole() -> Option<(String, PathBuf)> {
     // Files that a machine made begin folded, and say little about reading.
     let generated = [
         "linux-raw-sys",
@@ -249,15 +259,16 @@ fn largest_whole() -> Option<(String, PathBuf)> {
         "winapi-x86_64-pc-windows-gnu",
     ];
     let all = crates().into_iter().filter(|(name, _)| !generated.contains(&name.as_str()));
-    let (_, name, top) = all
-        .filter_map(|(name, versions)| Some((bytes(versions.last()?), name, versions.last()?.clone())))
-        .max()?;
-    let lines = |path: String| {
-        let text = std::fs::read(top.join(path)).unwrap_or_default();
-        text.iter().filter(|byte| **byte == b'\n').count()
+    let all = all.filter_map(|(name, mut versions)| Some((name, versions.pop()?)));
+    let bytes = |(_, top): &(String, PathBuf)| -> u64 {
+        files(top, top).iter().filter_map(|path| Some(top.join(path).metadata().ok()?.len())).sum()
     };
-    let lines: usize = files(&top, &top).into_iter().map(lines).sum();
-    Some((format!("all of {name}, {lines} lines, added"), top))
+    let lines = |top: &Path| -> usize {
+        let read = |path: &String| std::fs::read(top.join(path)).unwrap_or_default();
+        files(top, top).iter().map(|path| read(path).iter().filter(|byte| **byte == b'\n').count()).sum()
+    };
+    let largest = roughly(all, bytes).into_iter().map(|(name, top)| (lines(&top), name, top)).max();
+    largest.map(|(lines, name, top)| (format!("all of {name}, {lines} lines, added"), top))
 }
 
 fn between(first: &Path, last: &Path) -> ListingShape {
