@@ -106,6 +106,7 @@ impl Desk {
             size: SIZE,
             title: "bench".to_owned(),
             live: true,
+            seen: None,
         };
         let (model, _) = Model::new(setup);
         Self { model, terminal: Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap() }

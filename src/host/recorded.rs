@@ -12,9 +12,13 @@ use crate::review::{Answer, Ask, Asked, DocketAsk, GrantItem, Problem, ProblemKi
 use crate::store::{GrantFile, Position, SessionOnDisk, StateDir, StoreError, replay};
 use crate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port};
 use std::fs;
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+
+/// Bytes of what was seen beyond which it is not read.
+const MOST_SEEN: u64 = 16 << 20;
 
 /// The port of the command line: reads the files, and asks through the session's proxy where one lives.
 #[derive(Debug)]
@@ -101,6 +105,23 @@ impl Port for Recorded {
         GrantFile::of(&state).append(now, |_| Ok(Some(event))).map_err(trouble)
     }
 
+    fn seen(&self, session: &SessionKey) -> Option<String> {
+        let place = self.open().ok()??.session_seen(session);
+        let file = fs::File::open(place).ok()?;
+        let mut text = String::new();
+        file.take(MOST_SEEN).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    fn keep_seen(&self, session: &SessionKey, text: &str) {
+        let Ok(Some(state)) = self.open() else { return };
+        let ours = i32::try_from(std::process::id()).unwrap_or_default();
+        if proxy_above(&state, ours).is_none() {
+            // It is a convenience: where it cannot be kept, what was seen is new once more.
+            let _ = replace(&state.session_seen(session), text.as_bytes());
+        }
+    }
+
     fn delete(&self, session: &SessionKey) -> Result<(), Problem> {
         let state = self.must_open()?;
         refuse_agents(&state, "delete a session")?;
@@ -124,6 +145,17 @@ impl Recorded {
         }
         refuse_agents(state, "revoke a standing permission")
     }
+}
+
+/// Puts a file of ours in the place of an older one, as a whole.
+fn replace(place: &Path, bytes: &[u8]) -> io::Result<()> {
+    let draft = place.with_extension(format!("{}.new", std::process::id()));
+    let mut file = fs::File::options().write(true).create_new(true).mode(0o600).open(&draft)?;
+    let written = file.write_all(bytes).and_then(|()| fs::rename(&draft, place));
+    if written.is_err() {
+        let _ = fs::remove_file(&draft);
+    }
+    written
 }
 
 impl Doors for Recorded {

@@ -115,6 +115,11 @@ impl StateDir {
         self.session_dir(key).join("ledger.jsonl")
     }
 
+    /// Returns the file in which surfaces keep what the person has seen of a session.
+    pub fn session_seen(&self, key: &SessionKey) -> PathBuf {
+        self.session_dir(key).join("seen.json")
+    }
+
     /// Returns the roots that are kept.
     pub fn roots(&self) -> Vec<RootId> {
         names_in(&self.top.join("roots")).into_iter().map(RootId::new).collect()

@@ -29,6 +29,17 @@ pub trait Port {
         Err(Problem::new(ProblemKind::User, format!("no standing permission is called {grant}")))
     }
 
+    /// Returns what a surface kept of what the person has seen of a session.
+    fn seen(&self, session: &SessionKey) -> Option<String> {
+        let _ = session;
+        None
+    }
+
+    /// Keeps what the person has seen of a session; where that cannot be, it is seen again.
+    fn keep_seen(&self, session: &SessionKey, text: &str) {
+        let _ = (session, text);
+    }
+
     /// Deletes a session: its journal, its pins and its notes.
     fn delete(&self, session: &SessionKey) -> Result<(), Problem>;
 }

@@ -297,6 +297,25 @@ fn a_long_text_is_pasted_to_its_end() {
 }
 
 #[test]
+fn what_the_agent_wrote_since_the_last_sitting_is_new_in_the_next_one() {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    let tty = scene.review((80, 24));
+    tty.sees("0/1");
+    tty.leaves();
+    scene.write("a.txt", "THREE");
+    scene.write("b.txt", "TWO");
+    let mut tty = scene.review((80, 24));
+    tty.sees("0/2 · 2 new");
+    tty.sees("changed since you looked");
+    tty.keys("gd");
+    tty.sees("-TWO");
+    tty.keys("\x1b");
+    tty.loses("Since you looked");
+    tty.leaves();
+}
+
+#[test]
 fn the_terminal_is_as_it_was_after_a_signal() {
     let mut scene = Scene::new();
     scene.write("a.txt", "TWO");

@@ -5,7 +5,9 @@ use hunkgate::ledger::{ListingShape, Outcome};
 use hunkgate::review::{
     Answer, Ask, Decide, DecideVerb, DocketAnswer, DocketAsk, Problem, ProblemKind, Response, Selector,
 };
-use hunkgate::surface::tui::{Cmd, Depth, FileText, Inks, Keys, Model, Msg, Setup, Stroke, Tag, Theme, view};
+use hunkgate::surface::tui::{
+    Cmd, Depth, FileText, Inks, Keys, Model, Msg, Seen, Setup, Stroke, Tag, Theme, view,
+};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::style::Color;
@@ -23,12 +25,18 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(size: (u16, u16), depth: Depth) -> Self {
+        Self::after(size, depth, None)
+    }
+
+    /// A sitting after another one.
+    fn after(size: (u16, u16), depth: Depth, seen: Option<Seen>) -> Self {
         let setup = Setup {
             keys: Keys::default(),
             theme: Theme(depth),
             size,
             title: "agent · s1".to_owned(),
             live: true,
+            seen,
         };
         let (model, cmds) = Model::new(setup);
         assert!(matches!(&cmds[0], Cmd::Ask(Tag::Queue, Ask::Hunks { .. })));
@@ -487,6 +495,33 @@ fn what_changed_since_it_was_looked_at_is_shown() {
         "{}",
         desk.screen()
     );
+}
+
+#[test]
+fn what_came_or_changed_since_the_last_sitting_is_new_in_the_next_one() {
+    let first = Desk::with((100, 30), three());
+    let seen = first.model.seen();
+    assert!(seen.is_some() && Desk::new((80, 24), Depth::None).model.seen().is_none());
+    let now = json!([
+        at("8", "src/a.rs", 10, "let one = 1;\nlet more = 2;\n"),
+        three()[1],
+        three()[2],
+        at("9", "src/c.rs", 1, "let four = 4;\n")
+    ]);
+    let mut next = Desk::after((100, 30), Depth::None, seen);
+    next.list(now.clone());
+    assert!(next.screen().contains("2 new"), "{}", next.screen());
+    assert!(next.screen().contains("changed since you looked"), "{}", next.screen());
+    next.keys("g d");
+    assert!(next.screen().contains("+let more = 2;"), "{}", next.screen());
+    // What was in sight then is not new a third time; what was not is.
+    let mut third = Desk::after((100, 30), Depth::None, next.model.seen());
+    third.list(now.clone());
+    assert!(third.screen().contains("1 new"), "{}", third.screen());
+    next.keys("esc G");
+    let mut third = Desk::after((100, 30), Depth::None, next.model.seen());
+    third.list(now);
+    assert!(!third.screen().contains(" new"), "{}", third.screen());
 }
 
 // C81

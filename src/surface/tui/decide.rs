@@ -10,7 +10,6 @@ use crate::base::Digest;
 use crate::diff::{Diff, Text};
 use crate::ledger::{DecidedShape, Grade, ReviewState};
 use crate::review::{Answer, Ask, Decide, DecideVerb, Selector};
-use std::collections::{BTreeMap, BTreeSet};
 
 impl Model {
     pub(super) fn decide_here(&mut self, verb: DecideVerb, insist: Insist) -> Vec<Cmd> {
@@ -219,29 +218,6 @@ impl Model {
 
     // ── what the reader has seen ──
 
-    /// Compares a listing with what was known before it.
-    pub(super) fn remember(&mut self, leaves: &[Leaf]) {
-        let ids: BTreeSet<String> = leaves.iter().map(|leaf| leaf.id().to_owned()).collect();
-        if self.listed {
-            let mut before: BTreeMap<(&str, &str), Vec<&Leaf>> = BTreeMap::new();
-            for old in self.leaves.iter().filter(|old| !ids.contains(old.id()) && old.has_place()) {
-                before.entry((&old.shape.root, &old.shape.path)).or_default().push(old);
-            }
-            for leaf in leaves.iter().filter(|leaf| !self.memory.known.contains(leaf.id())) {
-                self.memory.new.insert(leaf.id().to_owned());
-                let beside = before.get(&(leaf.shape.root.as_str(), leaf.shape.path.as_str()));
-                let seen = |old: &&&Leaf| self.memory.seen.contains(old.id());
-                if let Some(old) = beside.into_iter().flatten().filter(seen).find(|old| succeeds(leaf, old)) {
-                    let text = crate::surface::sides::after(&old.shape).to_owned();
-                    self.memory.changed.insert(leaf.id().to_owned(), text);
-                }
-            }
-        }
-        self.memory.known.extend(ids.iter().cloned());
-        self.memory.new.retain(|id| ids.contains(id));
-        self.memory.changed.retain(|id, _| ids.contains(id));
-    }
-
     /// Remembers what is in sight.
     pub(super) fn note_seen(&mut self) {
         let (from, to) = (self.scroll, self.scroll + self.height());
@@ -272,12 +248,6 @@ impl Model {
         }
         self.over = Some(Over::of("Since you looked", lines));
     }
-}
-
-/// Says whether a hunk stands where another one stood.
-fn succeeds(leaf: &Leaf, old: &Leaf) -> bool {
-    let (a, b) = (leaf.shape.base_range, old.shape.base_range);
-    leaf.is_text() && a.start <= b.end && b.start <= a.end
 }
 
 /// Whether a reject also takes what is not surely the agent's.

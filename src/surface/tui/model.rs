@@ -5,6 +5,7 @@ use super::keys::{Action, Keys};
 use super::leaf::Leaf;
 use super::msg::{Cmd, FileText, Tag};
 use super::pending::Pending;
+use super::seen::Seen;
 use super::stream::{FileKey, Kind, Layout, Order, Stop, Stream, Wishes};
 use super::theme::{Look, Theme};
 use super::tree::Tree;
@@ -28,6 +29,8 @@ pub struct Setup {
     pub title: String,
     /// Whether a proxy holds it: otherwise nobody waits for an answer.
     pub live: bool,
+    /// What was listed when the last sitting ended; none before the first.
+    pub seen: Option<Seen>,
 }
 
 /// The state of the terminal UI.
@@ -106,6 +109,8 @@ pub(super) struct Memory {
     pub(super) changed: BTreeMap<String, String>,
     /// Hunks that were in sight.
     pub(super) seen: BTreeSet<String>,
+    /// What was listed when the last sitting ended, until something is listed in this one.
+    pub(super) past: Option<Seen>,
 }
 
 /// What lies over the stream.
@@ -156,7 +161,7 @@ pub(super) enum Purpose {
 impl Model {
     /// Makes the state before anything is known, and what is to be asked first.
     pub fn new(setup: Setup) -> (Self, Vec<Cmd>) {
-        let Setup { keys, theme, size, title, live } = setup;
+        let Setup { keys, theme, size, title, live, seen } = setup;
         let mut model = Self {
             keys,
             theme,
@@ -179,7 +184,7 @@ impl Model {
             reading: BTreeMap::new(),
             asking: Asking::default(),
             deciding: BTreeMap::new(),
-            memory: Memory::default(),
+            memory: Memory { past: seen, ..Memory::default() },
             pending: Pending::default(),
             tree: Tree::default(),
             over: None,

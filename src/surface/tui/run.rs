@@ -3,6 +3,7 @@
 use super::keys::{Keys, Stroke};
 use super::model::{Model, Setup};
 use super::msg::{Cmd, FileText, Msg, Tag, Wanted};
+use super::seen::Seen;
 use super::theme::Theme;
 use super::view::view;
 use crate::base::{SessionKey, WallNs};
@@ -207,6 +208,7 @@ impl<'s> Loop<'s> {
             size: (size.width, size.height),
             title: sitting.title.clone(),
             live: sitting.live,
+            seen: sitting.port.seen(&sitting.session).as_deref().and_then(Seen::read),
         };
         let (model, cmds) = Model::new(setup);
         let mut this = Self {
@@ -241,6 +243,9 @@ impl<'s> Loop<'s> {
                 let cmds = self.model.update(msg);
                 if self.carry_out(cmds)? {
                     self.keyboard.ended.store(true, Ordering::Relaxed);
+                    if let Some(seen) = self.model.seen() {
+                        self.sitting.port.keep_seen(&self.sitting.session, &seen.write());
+                    }
                     let decides = self.deciding > 0;
                     let awaited = [(self.decider, decides), (self.asker, false)].into_iter();
                     let awaited =

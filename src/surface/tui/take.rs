@@ -99,7 +99,10 @@ impl Model {
                 self.seek_undecided(Way::Forward);
                 self.message = None;
             }
-            self.note_seen();
+            // What came since the last sitting is new until a key is pressed.
+            if self.memory.new.is_empty() {
+                self.note_seen();
+            }
         }
         if let Some(id) = self.asking.goto.take()
             && let Some(found) =
