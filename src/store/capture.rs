@@ -344,7 +344,10 @@ impl RootStore {
         self.objects.link_packs()?;
         let Some(last) = &self.last else { return Ok(()) };
         match Table::from_tree(&self.objects, last.tree) {
-            Some(table) => self.table = table,
+            Some(mut table) => {
+                table.assume_rules(&self.objects, &self.outside_rules);
+                self.table = table;
+            }
             None if why == Why::Rebase => self.table = Table::empty(),
             None => {
                 let why = format!("tree {} of the last observation is missing from the store", last.tree);

@@ -2,7 +2,7 @@
 
 use crate::base::{BlobId, RepoPath, TreeId};
 use crate::ledger::{Content, FileState, Mode};
-use crate::store::ignores::Ignores;
+use crate::store::ignores::{Ignores, Rule};
 use crate::store::objects::Objects;
 use crate::store::watch::WatchId;
 use rustix::fs::Stat;
@@ -209,6 +209,35 @@ impl Table {
         Some(table)
     }
 
+    /// Takes the rules that a tree holds for those in force when it was made: what they covered was not seen then.
+    /// `outside` are the rules from elsewhere.
+    pub(crate) fn assume_rules(&mut self, objects: &Objects, outside: &Ignores) {
+        let mut todo = vec![(Self::TOP, outside.clone(), false)];
+        while let Some((id, above, covered)) = todo.pop() {
+            let path = self.path_of(id);
+            let own = self.dir(id).position(b".gitignore").ok().map(|at| self.dir(id).entries[at].node);
+            let text = match own {
+                Some(Node::File(file)) if file.mode != Mode::Symlink => objects.read(&file.blob.0),
+                Some(Node::File(_) | Node::Dir(_)) | None => None,
+            };
+            let in_force = text.map_or_else(|| above.clone(), |text| above.with(&path, &text));
+            for entry in &self.dir(id).entries {
+                if let Node::Dir(child) = entry.node {
+                    let below = if path.is_empty() {
+                        entry.name.to_vec()
+                    } else {
+                        [&path, &b"/"[..], &entry.name].concat()
+                    };
+                    let covered = covered || in_force.judge(&below, true) == Rule::Ignored;
+                    todo.push((child, in_force.clone(), covered));
+                }
+            }
+            let dir = self.dir_mut(id);
+            dir.covered = covered;
+            dir.rules = Some(DirRules { above: above.digest(), own: None, in_force });
+        }
+    }
+
     pub(crate) fn dir(&self, id: DirId) -> &Dir {
         self.dirs[id.0 as usize].as_ref().expect("because an id is dropped with its directory")
     }
@@ -405,12 +434,13 @@ impl Table {
         self.unwatched.insert(id);
     }
 
-    /// Notes that another directory stands at this place: what was known of the listing says nothing.
+    /// Notes that another directory stands at this place, or which one does: what was known of the listing says nothing.
     pub(crate) fn replaced(&mut self, id: DirId, dev_ino: (u64, u64)) {
         let dir = self.dir_mut(id);
         dir.key = None;
-        dir.rules = None;
-        dir.dev_ino = Some(dev_ino);
+        if dir.dev_ino.replace(dev_ino).is_some() {
+            dir.rules = None;
+        }
         if let Some(watch) = dir.watch.take()
             && self.watches.get(&watch) == Some(&id)
         {

@@ -113,7 +113,9 @@ impl RootStore {
         if same && !taken.unstable {
             return;
         }
-        let hidden = before.is_none() && seen.job.unhidden && self.last.is_some();
+        let hidden = before.is_none()
+            && self.last.is_some()
+            && (seen.job.unhidden || (!self.looked && self.stood_before(taken)));
         if hidden && seen.job.ignored && self.stood_before(taken) {
             return;
         }

@@ -302,6 +302,41 @@ fn what_comes_into_sight_because_rules_changed_is_no_creation_to_undo() {
 }
 
 #[test]
+fn what_rules_hid_that_changed_while_nobody_looked_is_no_creation_to_undo() {
+    let git = Git::init();
+    git.write(".gitignore", "data/\n*.tmp\n");
+    git.write("data/a", "precious\n");
+    git.write("sub/b.tmp", "precious\n");
+    git.write("sub/kept", "x\n");
+    git.write("cover/.gitignore", "*\n!.gitignore\n");
+    git.write("cover/c", "precious\n");
+    git.write("tracked/f", "x\n");
+    git.write("tracked/old", "precious\n");
+    git.run(&["add", "-f", "tracked/f"]);
+    git.write(".git/info/exclude", "tracked/\n");
+    let mut eye = Eye::on(&git);
+    eye.look();
+    git.write(".gitignore", "kept\n");
+    std::fs::remove_file(git.top().join("cover/.gitignore")).unwrap();
+    git.write("sub/new", "really new\n");
+    git.write("data/a", "precious, and edited meanwhile\n");
+    let mut next = eye.again();
+    let seen = look(&mut next, &[]);
+    assert_eq!(
+        told(&seen),
+        [
+            "~.gitignore",
+            "-cover/.gitignore",
+            "+cover/c base_unknown",
+            "+data/a base_unknown",
+            "+sub/b.tmp base_unknown",
+            "+sub/new"
+        ]
+    );
+    assert_eq!(told(&look(&mut next, &[])), [""; 0]);
+}
+
+#[test]
 fn what_the_old_rules_would_not_have_hidden_is_new_even_when_the_rules_change_with_it() {
     let git = Git::init();
     git.write(".gitignore", "*.tmp\n/data/\n");
