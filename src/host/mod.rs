@@ -44,6 +44,7 @@ mod judge;
 mod kin;
 mod leg;
 mod log;
+mod patrol;
 mod peer;
 mod perform;
 mod recorded;

@@ -211,7 +211,9 @@ impl Relay {
                 self.end.reaped = Some((code, stderr_tail, Instant::now()));
             }
             Event::Came(input) => {
-                self.started = self.started.saturating_sub(1);
+                // Nobody started what happens beneath a root.
+                let answers = !matches!(*input, Input::Stirred { .. });
+                self.started = self.started.saturating_sub(usize::from(answers));
                 self.step(*input);
             }
             Event::Asked { asked, reply } => self.asked(*asked, reply),

@@ -4,11 +4,13 @@ use crate::base::{AskId, ProxyId, RepoPath, RootId, SessionKey, TreeId};
 use crate::engine::{Input, Sight};
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
+use crate::host::patrol::{Found, Patrol};
 use crate::host::worker::{Spare, Waiting, Worker, guarded};
 use crate::ledger::{FilePlan, Gap, RevertFile, RevertOutcome, RevertResult, Why};
-use crate::store::{Chain, RootStore, StoreBlobs};
+use crate::store::{Chain, Observing, RootStore, StoreBlobs};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// A root that is open in this process.
 #[derive(Debug)]
@@ -64,7 +66,7 @@ pub(crate) fn start(
     store.listen(move || {
         stirring.put(Event::Came(Box::new(Input::Stirred { root: stirred.clone() })));
     });
-    let mut bench = Bench { store, root, proxy, clock, inbox };
+    let mut bench = Bench { store, root, proxy, clock, inbox, patrol: Patrol::default() };
     let worker = Worker::start_with_spare_time(&name, move |queue, waiting| bench.work(queue, waiting))?;
     Ok(OpenRoot { chain, blobs, worker, observing })
 }
@@ -75,17 +77,43 @@ struct Bench {
     proxy: ProxyId,
     clock: Clock,
     inbox: Inbox,
+    /// Asks for looks where nothing tells of what happens.
+    patrol: Patrol,
 }
 
 impl Bench {
     fn work(&mut self, queue: &mut VecDeque<Job>, waiting: &Waiting) -> Spare {
         if queue.is_empty() {
             let more = guarded(|| self.store.verify_until(|| waiting.any())).unwrap_or(false);
-            return if more { Spare::Busy } else { Spare::Idle };
+            return if more { Spare::Busy } else { self.patrol() };
         }
         self.take_job(queue);
         // A verify walk may have begun.
         Spare::Busy
+    }
+
+    /// Asks for a look when one is due.
+    fn patrol(&mut self) -> Spare {
+        match self.patrol.until(Instant::now()) {
+            None => Spare::Idle,
+            Some(wait) if !wait.is_zero() => Spare::Later(wait),
+            Some(_) => {
+                self.patrol.rest();
+                self.inbox.put(Event::Came(Box::new(Input::Stirred { root: self.root.clone() })));
+                Spare::Idle
+            }
+        }
+    }
+
+    /// Notes when the next look is due that nobody asks for.
+    fn looked(&mut self, began: Instant, why: Why, changed: bool) {
+        let found = if why == Why::Activity && !changed { Found::Nothing } else { Found::Life };
+        match self.store.observing() {
+            Observing::Watch => self.patrol.rest(),
+            Observing::Hybrid | Observing::Walk => {
+                self.patrol.looked(Instant::now(), began.elapsed(), found);
+            }
+        }
     }
 
     fn take_job(&mut self, queue: &mut VecDeque<Job>) {
@@ -133,7 +161,7 @@ impl Bench {
     }
 
     fn observe(&mut self, asks: &[AskId], why: Why, named: &[RepoPath]) {
-        let clock = self.clock;
+        let (clock, began) = (self.clock, Instant::now());
         let looked = guarded(|| self.store.observe(why, named, &|| clock.now().wall, &self.proxy));
         let (foreign, outcome, mut sight) = match looked {
             Ok(observed) => {
@@ -145,6 +173,7 @@ impl Bench {
             }
             Err(reason) => (Vec::new(), Err(Gap { at: clock.now().wall, reason, why }), None),
         };
+        self.looked(began, why, outcome.as_ref().is_ok_and(|seen| !seen.changes.is_empty()));
         let mut foreign = Some(foreign);
         for &ask in asks {
             let input = Input::Observed {

@@ -6,7 +6,8 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
+use std::time::Duration;
 
 /// A thread that carries jobs out in the order in which they came. It ends when the last handle is dropped.
 #[derive(Debug)]
@@ -35,6 +36,8 @@ impl Waiting {
 pub(crate) enum Spare {
     /// It waits for a job.
     Idle,
+    /// It waits for a job, and is called again when none came for so long.
+    Later(Duration),
     /// It is called again.
     Busy,
 }
@@ -64,8 +67,17 @@ impl<J: Debug + Send + 'static> Worker<J> {
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let (mut queue, mut spare) = (VecDeque::new(), Spare::Idle);
             loop {
-                if queue.is_empty() && spare == Spare::Idle {
-                    let Ok(job) = jobs.recv() else { return };
+                let waited = match spare {
+                    Spare::Idle if queue.is_empty() => jobs.recv().map(Some).ok(),
+                    Spare::Later(patience) if queue.is_empty() => match jobs.recv_timeout(patience) {
+                        Ok(job) => Some(Some(job)),
+                        Err(RecvTimeoutError::Timeout) => Some(None),
+                        Err(RecvTimeoutError::Disconnected) => None,
+                    },
+                    Spare::Idle | Spare::Later(_) | Spare::Busy => Some(None),
+                };
+                let Some(first) = waited else { return };
+                if let Some(job) = first {
                     seen.taken();
                     queue.push_back(job);
                 }
@@ -152,6 +164,21 @@ mod tests {
         worker.put(2).expect("alive");
         let seen: Vec<_> = doing.iter().take(2).collect();
         assert_eq!(seen.last(), Some(&(Some(2), false)));
+    }
+
+    #[test]
+    fn who_wants_to_be_called_later_is_when_no_job_comes() {
+        let (done, doing) = channel();
+        let worker = Worker::start_with_spare_time("test", move |queue: &mut VecDeque<u32>, _| {
+            let told = queue.pop_front();
+            let later = Spare::Later(Duration::from_millis(1));
+            done.send(told).map_or(Spare::Idle, |()| if told.is_some() { later } else { Spare::Idle })
+        });
+        let worker = worker.expect("a thread");
+        worker.put(1).expect("alive");
+        assert_eq!(doing.iter().take(2).collect::<Vec<_>>(), [Some(1), None]);
+        drop(worker);
+        assert_eq!(doing.iter().next(), None);
     }
 
     #[test]
