@@ -39,6 +39,7 @@ pub(crate) enum Place {
 }
 
 /// Why a directory is not watched.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "nothing is watched there"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unwatched {
     /// The limit of the kernel is reached.

@@ -10,6 +10,7 @@ use crate::store::link::{Last, Since};
 use crate::store::objects::{Objects, UserRepository};
 use crate::store::read::{Read, Reading, placeholder};
 use crate::store::stamps::{self, Offset};
+use crate::store::stat;
 use crate::store::state::{open_private, secret_in};
 use crate::store::table::Table;
 use crate::store::take::Seen;
@@ -495,7 +496,7 @@ impl RootStore {
         let top = open_top(&self.root.top)?;
         let stat = rustix::fs::fstat(&top)
             .map_err(|error| StoreError::io("look at", &self.root.top, std::io::Error::from(error)))?;
-        if (stat.st_dev, stat.st_ino) == self.root.dev_ino {
+        if stat::identity(&stat) == self.root.dev_ino {
             return Ok(top);
         }
         let why = "another directory stands there now; a new session takes it as it is";

@@ -39,6 +39,7 @@ mod root;
 mod segment;
 mod settings;
 mod stamps;
+mod stat;
 mod state;
 mod swap;
 mod table;

@@ -357,7 +357,7 @@ impl Objects {
         if current != self.segment.path() {
             let mut sealed = std::mem::replace(&mut self.segment, Segment::open(current)?);
             // Others may have written to it before they sealed it.
-            sealed.refresh()?;
+            sealed.read_on()?;
             self.sealed.push(sealed);
         }
         self.segment.refresh()?;

@@ -26,7 +26,7 @@ fn stat_of(pid: u32) -> Option<(u8, i64)> {
     let rest = text.rsplit_once(") ")?.1;
     let state = *rest.as_bytes().first()?;
     let ticks: i64 = rest.split(' ').nth(19)?.parse().ok()?;
-    let boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let boot = rustix::time::clock_gettime(crate::store::stamps::UNSET);
     let since_boot = boot.tv_sec.saturating_mul(1_000_000_000).saturating_add(boot.tv_nsec);
     let booted = crate::store::capture::wall_now() - since_boot;
     Some((state, booted + ticks.saturating_mul(1_000_000_000 / TICKS_PER_SECOND)))

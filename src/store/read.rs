@@ -4,10 +4,13 @@ use crate::base::{BlobId, Patterns, RepoPath};
 use crate::ledger::{Content, FileState, Mode};
 use crate::store::Settings;
 use crate::store::objects::{Objects, blob_id, blob_id_of_file};
+use crate::store::stat;
 use crate::store::table::{File, Key};
 use crate::store::tracked::disk_mode;
 use crate::store::walk::Job;
-use rustix::fs::{AtFlags, Mode as FsMode, OFlags, ResolveFlags, fstat, openat2, readlinkat, statat};
+use rustix::fs::{AtFlags, Mode as FsMode, OFlags, fstat, readlinkat, statat};
+#[cfg(target_os = "linux")]
+use rustix::fs::{ResolveFlags, openat2};
 use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -134,7 +137,7 @@ impl<'a> Reading<'a> {
         let entry = OsStr::from_bytes(name);
         let stat = statat(dir, entry, AtFlags::SYMLINK_NOFOLLOW)?;
         let before = Key::of(&stat);
-        match disk_mode(stat.st_mode) {
+        match disk_mode(stat::mode(&stat)) {
             Some(Mode::Symlink) => {
                 let target = readlinkat(dir, entry, Vec::new())?.into_bytes();
                 let after = Key::of(&statat(dir, entry, AtFlags::SYMLINK_NOFOLLOW)?);
@@ -162,7 +165,7 @@ impl<'a> Reading<'a> {
     ) -> std::io::Result<Option<Taken>> {
         let stat = fstat(&*file)?;
         let before = Key::of(&stat);
-        let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat.st_mode) else {
+        let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat::mode(&stat)) else {
             return Ok(None);
         };
         self.read_from(file, called, (before, mode)).map(Some)
@@ -262,11 +265,15 @@ pub(crate) fn open_parent(top: BorrowedFd<'_>, path: &RepoPath) -> std::io::Resu
 /// Opens a directory beneath `top`, following no link.
 pub(crate) fn open_directory(top: BorrowedFd<'_>, dir: &RepoPath) -> std::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    match openat2(top, OsStr::from_bytes(dir.as_bytes()), flags, FsMode::empty(), resolve) {
-        Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => open_by_components(top, dir, flags),
-        opened => Ok(opened?),
+    #[cfg(target_os = "linux")]
+    {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        match openat2(top, OsStr::from_bytes(dir.as_bytes()), flags, FsMode::empty(), resolve) {
+            Err(rustix::io::Errno::NOSYS | rustix::io::Errno::PERM) => {}
+            opened => return Ok(opened?),
+        }
     }
+    open_by_components(top, dir, flags)
 }
 
 fn open_by_components(top: BorrowedFd<'_>, dir: &RepoPath, flags: OFlags) -> std::io::Result<OwnedFd> {

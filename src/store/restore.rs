@@ -8,6 +8,7 @@ use crate::ledger::{
 };
 use crate::store::capture::in_tree;
 use crate::store::read::{Reading, Taken, is_absence, open_parent};
+use crate::store::stat;
 use crate::store::swap::{Place, Site, is_unsupported, permissions};
 use crate::store::walk::TEMPORARY;
 use crate::store::{RootStore, StoreError};
@@ -324,7 +325,7 @@ impl RootStore {
         let mode = std::os::unix::fs::MetadataExt::mode(&old);
         let bits = permissions(mode, wanted.mode);
         if bits != mode & 0o7777 {
-            fchmod(&open, FsMode::from_raw_mode(bits))
+            fchmod(&open, stat::permissions(bits))
                 .map_err(|error| Stop::Io("change the mode of", error.into()))?;
         }
         open.sync_all().map_err(io("sync"))?;

@@ -73,6 +73,15 @@ impl Segment {
         self.scan().map_err(|error| StoreError::io("read", &self.path, error))
     }
 
+    /// Reads what was appended since the last look to the file that is open, whether it still has a name or not: it is
+    /// packed and removed while others read it.
+    pub(crate) fn read_on(&mut self) -> Result<(), StoreError> {
+        if self.file.is_none() {
+            return self.refresh();
+        }
+        self.scan().map_err(|error| StoreError::io("read", &self.path, error))
+    }
+
     /// Says whether the file is as long as what is known of it.
     pub(crate) fn is_as_left(&self) -> bool {
         let long = |file: &File| file.metadata().is_ok_and(|meta| meta.len() == self.scanned);

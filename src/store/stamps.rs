@@ -13,6 +13,12 @@ const WRITES: u32 = 16;
 /// The clock was set when it moved by this much against the one that nobody sets.
 const STEP_NS: i64 = 50_000_000;
 
+/// The clock that nobody sets, and that goes on while the machine sleeps.
+#[cfg(target_os = "linux")]
+pub(crate) const UNSET: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+pub(crate) const UNSET: ClockId = ClockId::Monotonic;
+
 /// Measures beneath `top`, with a probe in `ours`: a directory of our own, used where it lies on the same file system.
 pub(crate) fn measure(top: &Path, ours: &Path) -> Stamps {
     let Ok(root) = File::open(top) else { return Stamps::default() };
@@ -80,7 +86,7 @@ pub(crate) struct Offset(i64);
 impl Offset {
     /// Reads both clocks.
     pub(crate) fn now() -> Self {
-        Self(nanos(ClockId::Realtime) - nanos(ClockId::Boottime))
+        Self(nanos(ClockId::Realtime) - nanos(UNSET))
     }
 
     /// Says whether the wall clock was set between the two.

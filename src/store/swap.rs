@@ -2,6 +2,7 @@
 
 use crate::ledger::Mode;
 use crate::store::read::{Reading, Taken, is_absence};
+use crate::store::stat;
 use rustix::fs::{
     AtFlags, Gid, Mode as FsMode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown, fgetxattr,
     flistxattr, fsetxattr, fstat, linkat, openat, renameat_with, statat, symlinkat, unlinkat,
@@ -161,7 +162,7 @@ fn fill(mut file: &File, bytes: &[u8], mode: Mode, like: Option<&File>) -> Resul
         if !keep_owner(file, &stat)? || !keep_attributes(file, like)? {
             return Ok(false);
         }
-        fchmod(file, FsMode::from_raw_mode(permissions(stat.st_mode, mode)))?;
+        fchmod(file, stat::permissions(permissions(stat::mode(&stat), mode)))?;
     }
     file.sync_all()?;
     Ok(true)

@@ -4,6 +4,7 @@ use crate::base::{BlobId, RepoPath, TreeId};
 use crate::ledger::{Content, FileState, Mode};
 use crate::store::ignores::{Ignores, Rule};
 use crate::store::objects::Objects;
+use crate::store::stat;
 use crate::store::watch::WatchId;
 use rustix::fs::Stat;
 use std::collections::{BTreeMap, BTreeSet};
@@ -36,8 +37,8 @@ impl Key {
             ctime: nanos(stat.st_ctime, stat.st_ctime_nsec),
             size: u64::try_from(stat.st_size).unwrap_or(0),
             ino: stat.st_ino,
-            mode: stat.st_mode,
-            links: stat.st_nlink,
+            mode: stat::mode(stat),
+            links: stat::links(stat),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::base::RepoPath;
 use crate::ledger::Change;
 use crate::store::RootStore;
 use crate::store::read::open_directory;
+use crate::store::stat;
 use crate::store::table::{DirId, Key, Node, Table};
 use crate::store::walk::list;
 use rustix::fs::{AtFlags, fstat, statat};
@@ -118,7 +119,7 @@ fn differing(table: &Table, id: DirId, top: BorrowedFd<'_>) -> Vec<RepoPath> {
     let stat = opened.ok().and_then(|fd| fstat(&fd).ok().map(|stat| (fd, stat)));
     let dir = table.dir(id);
     let Some((fd, stat)) =
-        stat.filter(|(_, stat)| dir.dev_ino.is_none_or(|known| known == (stat.st_dev, stat.st_ino)))
+        stat.filter(|(_, stat)| dir.dev_ino.is_none_or(|known| known == stat::identity(stat)))
     else {
         return own.into_iter().collect();
     };

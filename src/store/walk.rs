@@ -4,6 +4,7 @@ use crate::base::RepoPath;
 use crate::store::StoreError;
 use crate::store::ignores::{Ignores, Rule};
 use crate::store::read::{OpenDirectory, open_directory};
+use crate::store::stat::identity;
 use crate::store::table::{DirId, DirRules, File, Key, Node, Table};
 use crate::store::tracked::Tracked;
 use crate::store::watch::{Activity, Unwatched, Watcher, is_shared_with_others};
@@ -555,10 +556,6 @@ impl Walk<'_> {
         self.table.dir_mut(here.id).rules = Some(rules);
         in_force
     }
-}
-
-fn identity(stat: &Stat) -> (u64, u64) {
-    (stat.st_dev, stat.st_ino)
 }
 
 /// What the visit of one directory hands to each of its entries.

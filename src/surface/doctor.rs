@@ -4,7 +4,9 @@ use super::places::{Env, PROJECT_FILE, config_file};
 use super::stock::{StockShape, size};
 use super::text::{Style, count};
 use crate::config::Written;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD};
+#[cfg(target_os = "linux")]
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use serde::Serialize;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -415,6 +415,25 @@ mod tests {
     }
 
     #[test]
+    fn who_opened_a_segment_before_it_grew_and_was_sealed_knows_all_of_it() {
+        let git = Git::none();
+        git.write("f", "one");
+        let mut eye = Eye::on(&git);
+        eye.look();
+        let mut other = eye.again();
+        git.write("f", "two");
+        let grown = eye.look();
+        let root_dir = eye.state.root_dir(&eye.store.root().id);
+        let packing = lock(&root_dir).unwrap();
+        eye.store.pin(&SessionKey::new("s"), &[grown.tree]).unwrap();
+        // The segment is sealed and not packed yet; nobody else may pack now.
+        assert_eq!(crate::store::oracle::look(&mut other, &[]).tree, grown.tree);
+        drop(packing);
+        eye.store.objects.settle();
+        assert_eq!(crate::store::oracle::look(&mut other, &[]).tree, grown.tree);
+    }
+
+    #[test]
     fn what_comes_back_is_packed_once() {
         let git = Git::none();
         let mut eye = Eye::on(&git);
