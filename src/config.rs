@@ -38,6 +38,8 @@ pub struct Config {
     pub store: Store,
     /// File name patterns whose content is never kept or shown, beside the built-in ones.
     pub withhold: BTreeSet<String>,
+    /// Regular expressions of further texts that are replaced before they are stored or shown, beside the built-in ones.
+    pub redact: BTreeSet<String>,
     /// Our own log.
     pub log: Log,
     /// Action of the terminal UI → the keys that do it, where the person changed them.
@@ -296,6 +298,7 @@ impl Default for Config {
             modes: BTreeMap::from([("*".to_owned(), default_modes())]),
             store: Store { max_size: 10 << 30, keep_days: None },
             withhold: BTreeSet::new(),
+            redact: BTreeSet::new(),
             log: Log { level: "warn".to_owned(), file: None },
             keys: BTreeMap::new(),
             web_port: 0,
@@ -372,6 +375,7 @@ const KEYS: &[Key] = &[
     key("store.max_size", Project::UserOnly),
     key("store.keep", Project::UserOnly),
     key("secrets.withhold", Project::Tightens),
+    key("secrets.redact", Project::UserOnly),
     key("log.level", Project::UserOnly),
     key("log.file", Project::UserOnly),
     key("tui.keys", Project::UserOnly),
@@ -460,6 +464,7 @@ enum Value {
     MaxSize(u64),
     Keep(Option<u64>),
     Withhold(BTreeSet<String>),
+    Redact(BTreeSet<String>),
     Level(String),
     File(Option<String>),
     Keys(BTreeMap<String, Vec<String>>),
@@ -602,6 +607,7 @@ impl Config {
             Value::Withhold(asked) => Some(Value::Withhold(self.withhold.union(asked).cloned().collect())),
             Value::McpMay(asked) => Some(Value::McpMay(self.mcp_may.intersection(asked).copied().collect())),
             Value::MaxHold(_)
+            | Value::Redact(_)
             | Value::MaxWait(_)
             | Value::Headless(_)
             | Value::Asking(_)
@@ -637,6 +643,7 @@ impl Config {
             Value::MaxSize(value) => self.store.max_size = value,
             Value::Keep(value) => self.store.keep_days = value,
             Value::Withhold(value) => self.withhold = value,
+            Value::Redact(value) => self.redact = value,
             Value::Level(value) => self.log.level = value,
             Value::File(value) => self.log.file = value,
             Value::Keys(value) => self.keys = value,
@@ -704,6 +711,7 @@ impl Written {
             | Value::Asking(_)
             | Value::Command(_)
             | Value::Hold(_)
+            | Value::Redact(_)
             | Value::MaxSize(_)
             | Value::Keep(_)
             | Value::Level(_)

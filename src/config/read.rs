@@ -198,6 +198,7 @@ impl Reader<'_> {
             "store.max_size" => Value::MaxSize(self.size(name, at, value)?),
             "store.keep" => Value::Keep(self.days(name, at, value)?),
             "secrets.withhold" => Value::Withhold(self.strings(name, at, value)?),
+            "secrets.redact" => Value::Redact(self.strings(name, at, value)?),
             "log.level" => {
                 let words = ["error", "warn", "info", "debug", "trace"].map(|word| (word, word.to_owned()));
                 Value::Level(self.word(name, at, value, &words)?)

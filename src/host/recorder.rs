@@ -2,6 +2,7 @@
 
 use crate::base::Leg;
 use crate::host::veil::Veil;
+use crate::ledger::Redactor;
 use crate::wire::{self, Head, Raw};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -22,9 +23,10 @@ pub(crate) struct Recorder<W: Write = BufWriter<File>> {
 
 impl Recorder {
     /// Starts a transcript in a new file, for its owner only.
-    pub(crate) fn create(path: &Path, home: Option<&Path>) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, (home, own): (Option<&Path>, Redactor)) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         let mut recorder = Self::over(BufWriter::new(file), home);
+        recorder.veil = recorder.veil.and(own);
         recorder.write(format_args!("# Recorded by hunkgate {}.\n", env!("CARGO_PKG_VERSION")));
         Ok(recorder)
     }

@@ -99,11 +99,11 @@ fn relay(
         events: (inbox.clone(), events),
         pid: pid.clone(),
         perform,
+        recorder: launch.record.as_deref().and_then(|path| record(path, redactor(&config, [0; 32]))),
         setup: setup(&program.to_string_lossy(), config, (proxy, seed), launch.state.as_deref()),
         clock,
         voice: Some(voice.clone()),
         gauges: near.gauges.clone(),
-        recorder: launch.record.as_deref().and_then(record),
     };
     let relay = std::thread::Builder::new().name("relay".into()).spawn(move || Relay::new(parts).run())?;
     let stdin = Source { from: duplicate(io::stdin())?, drain: None };
@@ -272,14 +272,20 @@ pub(crate) fn settings(config: &Config) -> Settings {
 }
 
 /// Starts the transcript. One that cannot be written costs the transcript.
-fn record(path: &Path) -> Option<Recorder> {
+fn record(path: &Path, own: Redactor) -> Option<Recorder> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let started = Recorder::create(path, home.as_deref());
+    let started = Recorder::create(path, (home.as_deref(), own));
     started.inspect_err(|error| tracing::warn!("cannot record to {}: {error}", path.display())).ok()
 }
 
 fn withheld(config: &Config) -> Patterns {
     Patterns::default().and(config.withhold.iter().map(String::as_str))
+}
+
+/// Patterns that cannot be used refuse the start (`surface`): here they count for nothing.
+fn redactor(config: &Config, key: [u8; 32]) -> Redactor {
+    let patterns = config.redact.iter().map(String::as_str);
+    Redactor::new(key).matching(patterns).unwrap_or_else(|_| Redactor::new(key))
 }
 
 /// Says who we are, and where what is ours lies.
@@ -298,8 +304,8 @@ pub(crate) fn setup(
         seed,
         program: program.to_owned(),
         withheld: withheld(&config),
+        redactor: redactor(&config, secret(state)),
         config,
-        redactor: Redactor::new(secret(state)),
         home: env("HOME").map(PathBuf::from).filter(|home| home.is_absolute()).map(|home| text(&home)),
         ours: state.into_iter().chain(settings.as_deref()).map(text).collect(),
         parent: std::env::var(child::PARENT).ok(),

@@ -1,5 +1,6 @@
 //! What a transcript must not show: secrets, and where a person's home is.
 
+use crate::ledger::Redactor;
 use std::path::Path;
 
 /// What stands where a secret stood.
@@ -29,13 +30,20 @@ const SHORTEST: usize = 12;
 #[derive(Clone, Debug)]
 pub(crate) struct Veil {
     home: Option<String>,
+    /// Covers what the person's own patterns match.
+    own: Option<Redactor>,
 }
 
 impl Veil {
     /// Makes a veil that also covers this home directory.
     pub(crate) fn new(home: Option<&Path>) -> Self {
         let home = home.map(|home| home.to_string_lossy().into_owned()).filter(|home| home.len() > 1);
-        Self { home }
+        Self { home, own: None }
+    }
+
+    /// Also covers what the person's own patterns match.
+    pub(crate) fn and(self, own: Redactor) -> Self {
+        Self { own: Some(own), ..self }
     }
 
     /// Returns the text with secrets covered.
@@ -43,6 +51,10 @@ impl Veil {
         let text = match &self.home {
             Some(home) => text.replace(home.as_str(), "/home/user"),
             None => text.to_owned(),
+        };
+        let text = match &self.own {
+            Some(own) => own.covered(&text, HIDDEN),
+            None => text,
         };
         cover_named(&cover_flags(&cover_variables(&cover_users(&cover_known(&text)))))
     }

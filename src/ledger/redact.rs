@@ -112,6 +112,33 @@ impl Redactor {
         self
     }
 
+    /// Also replaces whatever these patterns match, as the configuration writes them.
+    ///
+    /// # Errors
+    /// Which is no regular expression, or matches nothing at all everywhere.
+    pub fn matching<'p>(self, patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, String> {
+        let mut extra = Vec::new();
+        for pattern in patterns {
+            let built = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
+            let regex = built.map_err(|error| {
+                format!("{pattern} is no regular expression: {}", error.to_string().replace('\n', " "))
+            })?;
+            if regex.is_match("") {
+                return Err(format!("{pattern} matches where nothing is"));
+            }
+            extra.push(regex);
+        }
+        Ok(self.and(extra))
+    }
+
+    /// Puts `with` in the place of what the person's own patterns match, and of nothing else.
+    pub fn covered(&self, text: &str, with: &str) -> String {
+        let over = |text: String, pattern: &regex::Regex| {
+            pattern.replace_all(&text, regex::NoExpand(with)).into_owned()
+        };
+        self.extra.iter().fold(text.to_owned(), over)
+    }
+
     /// Replaces the secrets of a text.
     pub fn redact(&self, text: &str) -> Redacted {
         let mut text = text.to_owned();
@@ -380,6 +407,15 @@ mod tests {
 
     fn redact(text: &str) -> String {
         Redactor::new([7; 32]).redact(text).to_string()
+    }
+
+    #[test]
+    fn patterns_of_the_person_are_replaced_too_and_bad_ones_refused() {
+        let redactor = Redactor::new([7; 32]).matching(["acme[0-9]+", "(?i)internal-[a-z]+"]).unwrap();
+        let text = redactor.redact("see acme4711 at INTERNAL-host").to_string();
+        assert!(!text.contains("4711") && !text.contains("INTERNAL-host"), "{text}");
+        assert!(Redactor::new([7; 32]).matching(["("]).unwrap_err().contains("no regular expression"));
+        assert!(Redactor::new([7; 32]).matching(["x*"]).is_err());
     }
 
     #[test]

@@ -427,6 +427,10 @@ fn read_config(named: Option<&Path>) -> Result<Option<Written>, Problem> {
 
 /// Says whether requests can be judged by the rules that are configured: who wants them judged is not served without.
 fn usable(config: &Config) -> Result<(), Problem> {
+    let patterns = config.redact.iter().map(String::as_str);
+    if let Err(why) = crate::ledger::Redactor::new([0; 32]).matching(patterns) {
+        return Err(Problem::new(ProblemKind::Config, format!("secrets.redact: {why}")));
+    }
     if config.approvals != Approvals::Enforce {
         return Ok(());
     }

@@ -168,10 +168,13 @@ impl Desk {
         let home = bench.home.as_deref().map(text_of);
         let policy = Policy::of(&config, home.as_deref());
         let policy = policy.map_err(|error| Problem::new(ProblemKind::Config, error.to_string()))?;
+        let redactor = Redactor::new(chance()).matching(config.redact.iter().map(String::as_str));
+        let redactor =
+            redactor.map_err(|why| Problem::new(ProblemKind::Config, format!("secrets.redact: {why}")))?;
         Ok(Self {
             policy,
             mode: inquiry.mode,
-            redactor: Redactor::new(chance()),
+            redactor,
             cwd,
             root,
             home,

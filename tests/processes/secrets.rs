@@ -7,8 +7,14 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// What must not be found anywhere.
+/// What must not be found anywhere: secrets of a known shape, and of one that the person named.
 const MARKER: &str = "hunter2marker";
+const NAMED: &str = "acme4711marker";
+const CONFIG: &str = "[secrets]\nredact = [\"acme[0-9]+[a-z]*\"]\n";
+
+fn leaks(text: &str) -> bool {
+    text.contains(MARKER) || text.contains(NAMED)
+}
 
 /// An agent that types a secret wherever it can.
 const AGENT: &str = r#"
@@ -20,7 +26,7 @@ while IFS= read -r line; do
     *'"session/prompt"'*)
       prompt=$id
       update='{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"toolCallId":"t1"'
-      echo "$update"',"sessionUpdate":"tool_call","title":"API_KEY=hunter2marker make","kind":"execute","status":"pending","rawInput":{"command":"API_KEY=hunter2marker make"}}}}'
+      echo "$update"',"sessionUpdate":"tool_call","title":"API_KEY=hunter2marker make acme4711marker","kind":"execute","status":"pending","rawInput":{"command":"API_KEY=hunter2marker make"}}}}'
       printf 'one\nTWO\n' > "$TREE/a.txt"
       echo '{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"curl -H \"Authorization: Bearer hunter2marker\" x","rawInput":{"command":["mysql","--password","hunter2marker"]}},"options":[{"optionId":"y","name":"Allow API_KEY=hunter2marker","kind":"allow_once"},{"optionId":"n","name":"No","kind":"reject_once"}]}}';;
     *'"id":"p"'*)
@@ -44,7 +50,8 @@ fn a_secret_that_an_agent_types_is_in_no_journal_log_list_note_transcript_or_mes
     };
     let record = at("recorded.acp");
     let mut command = Command::new(env!("CARGO_BIN_EXE_hunkgate"));
-    command.args(["run", "--record", &record, "--", "sh", "-c", AGENT]);
+    std::fs::write(at("config.toml"), CONFIG).expect("written");
+    command.args(["run", "--config", &at("config.toml"), "--record", &record, "--", "sh", "-c", AGENT]);
     let mut proxy = spawn(command, environ);
     let ask = |id: u32, method: &str, params: Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
@@ -79,7 +86,7 @@ fn a_secret_that_an_agent_types_is_in_no_journal_log_list_note_transcript_or_mes
         let output = ours(words).output().expect("it runs");
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
-        assert!(!said.contains(MARKER), "{words:?}: {said}");
+        assert!(!leaks(&said), "{words:?}: {said}");
         said
     };
     let approvals: Value =
@@ -111,10 +118,10 @@ fn a_secret_that_an_agent_types_is_in_no_journal_log_list_note_transcript_or_mes
     proxy.close_input();
     let stderr = proxy.stderr();
     proxy.finish();
-    assert!(!stderr.contains(MARKER), "{stderr}");
+    assert!(!leaks(&stderr), "{stderr}");
     let recorded = std::fs::read_to_string(&record).expect("a transcript");
     assert!(recorded.contains("session/request_permission"), "{recorded}");
-    assert!(!recorded.contains(MARKER), "{recorded}");
+    assert!(!leaks(&recorded), "{recorded}");
     assert_eq!(holding(Path::new(&at("state"))), Vec::<String>::new());
 }
 
@@ -131,7 +138,7 @@ fn over_http(command: Command, when: &str) {
         "/api/session/s1/pending",
     ] {
         let (status, body) = console.send("GET", path, "");
-        assert!(status == 200 && !body.contains(MARKER), "{when}: {path}: {status} {body}");
+        assert!(status == 200 && !leaks(&body), "{when}: {path}: {status} {body}");
     }
     let (_, hunks) = console.send("GET", "/api/session/s1/review/hunks", "");
     assert!(hunks.contains("a.txt"), "{when}: {hunks}");
@@ -158,7 +165,7 @@ fn over_mcp(mut command: Command, when: &str) {
     drop(input);
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(said.contains("a.txt") && !said.contains(MARKER), "{when}: {said}");
+    assert!(said.contains("a.txt") && !leaks(&said), "{when}: {said}");
 }
 
 /// Says a line and reads up to the frame with this id.
@@ -181,9 +188,7 @@ fn holding(directory: &Path) -> Vec<String> {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             found.extend(holding(&path));
-        } else if std::fs::read(&path)
-            .is_ok_and(|bytes| bytes.windows(MARKER.len()).any(|window| window == MARKER.as_bytes()))
-        {
+        } else if std::fs::read(&path).is_ok_and(|bytes| leaks(&String::from_utf8_lossy(&bytes))) {
             found.push(path.display().to_string());
         }
     }
