@@ -10,6 +10,8 @@
 //! 4. Bad input of a client that has said who it is ends nothing (`surfaces::mcp::what_cannot_be_read_ends_nothing`).
 //! 5. Every request is answered in its order, also when the client closes its end at once
 //!    (`surfaces::mcp::calls_are_answered_in_order_also_after_the_end`).
+//! 6. Every call about a session is journaled with who made it, refusals too
+//!    (`processes::mcp::an_agent_comments_elsewhere_and_decides_nothing_of_its_own`).
 //!
 //! **Uses.** `base`, `config`, `ledger` (shapes), `review` (asks and answers).
 //!

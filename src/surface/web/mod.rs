@@ -11,7 +11,8 @@
 //!
 //! **Laws.**
 //! 1. Who has no token is told nothing (`surfaces::web::who_has_no_token_is_told_nothing`).
-//! 2. No foreign page reaches it, by name or by port (`surfaces::web::no_foreign_page_is_served`).
+//! 2. No foreign page reaches it, by name or by port (`surfaces::web::no_foreign_page_is_served`,
+//!    `processes::page::a_page_on_another_port_reads_and_decides_nothing_and_the_proxy_goes_on`).
 //! 3. Nothing is served by a path of the worktree (`surfaces::web::no_id_is_a_path`).
 //! 4. A process that an agent started decides nothing (`surfaces::web::an_agents_process_decides_nothing`).
 //! 5. Bodies, connections and streams are bounded (`surfaces::web::what_is_too_much_is_refused`).

@@ -404,7 +404,7 @@ function open(session) {
     if (name === 'requests_changed') refreshPending();
     if (name === 'session_changed') refreshStatus();
   });
-  refresh().then(() => { if (query.get('hunk')) { const wanted = query.get('hunk'); query.delete('hunk'); const hunk = state.listing?.hunks.find((one) => one.id.startsWith(wanted)); if (hunk) show(hunk.id, true, true); } });
+  refresh().then(() => { if (query.get('hunk')) { const wanted = query.get('hunk'); query.delete('hunk'); const hunk = state.listing?.hunks.find((one) => one.id.startsWith(wanted)); if (hunk) show(hunk.id, true, true); else say('the change that was asked for is in the queue no more'); } });
   refreshStatus();
   refreshPending();
 }
