@@ -110,6 +110,15 @@ impl Scene {
     }
 }
 
+/// A scene in which the agent changed one line, and the screen that shows it.
+fn with_one_change(size: (u16, u16)) -> (Scene, Tty) {
+    let mut scene = Scene::new();
+    scene.write("a.txt", "TWO");
+    let tty = scene.review(size);
+    tty.sees("0/1");
+    (scene, tty)
+}
+
 /// The screen before the first key, for a layout.
 fn laid_out(scene: &Scene, size: (u16, u16), layout: &str) -> Tty {
     let mut tty = scene.review(size);
@@ -244,10 +253,7 @@ fn every_key_does_what_it_says_side_by_side_on_a_large_terminal() {
 
 #[test]
 fn a_root_in_whose_place_another_directory_stands_is_said_after_the_next_look() {
-    let mut scene = Scene::new();
-    scene.write("a.txt", "TWO");
-    let mut tty = scene.review((160, 24));
-    tty.sees("0/1");
+    let (scene, mut tty) = with_one_change((160, 24));
     let (tree, aside) = (scene.path("tree"), scene.path("aside"));
     std::fs::rename(&tree, &aside).expect("moved");
     std::fs::create_dir(&tree).expect("made");
@@ -267,10 +273,7 @@ fn a_root_in_whose_place_another_directory_stands_is_said_after_the_next_look() 
 
 #[test]
 fn a_key_in_the_same_instant_as_another_size_is_not_lost() {
-    let mut scene = Scene::new();
-    scene.write("a.txt", "TWO");
-    let mut tty = scene.review((80, 24));
-    tty.sees("0/1");
+    let (_scene, mut tty) = with_one_change((80, 24));
     for round in 0..100 {
         tty.resize((81 + round % 20, 25 + round % 20));
         tty.keys("?");
@@ -285,10 +288,7 @@ fn a_key_in_the_same_instant_as_another_size_is_not_lost() {
 
 #[test]
 fn a_long_text_is_pasted_to_its_end() {
-    let mut scene = Scene::new();
-    scene.write("a.txt", "TWO");
-    let mut tty = scene.review((80, 24));
-    tty.sees("0/1");
+    let (_scene, mut tty) = with_one_change((80, 24));
     tty.keys(&format!("c\x1b[200~{}the end\x1b[201~", "word ".repeat(2_000)));
     tty.sees("the end");
     tty.keys("\r");
@@ -298,10 +298,7 @@ fn a_long_text_is_pasted_to_its_end() {
 
 #[test]
 fn what_the_agent_wrote_since_the_last_sitting_is_new_in_the_next_one() {
-    let mut scene = Scene::new();
-    scene.write("a.txt", "TWO");
-    let tty = scene.review((80, 24));
-    tty.sees("0/1");
+    let (mut scene, tty) = with_one_change((80, 24));
     tty.leaves();
     scene.write("a.txt", "THREE");
     scene.write("b.txt", "TWO");

@@ -271,6 +271,8 @@ fn a_reject_during_a_turn_says_when_it_happens_and_a_done_one_stays_visible() {
     desk.keys("x");
     desk.decided("reject", json!([item("1", "unreviewed", "queued", None)]));
     assert!(desk.screen().contains("✗ reverts when the turn ends"), "{}", desk.screen());
+    let at_once = only_decision(&desk.keys("g !"));
+    assert_eq!((at_once.now, at_once.force, at_once.selector), (true, false, Selector::Ids(vec![id("1")])));
     let mut desk = Desk::with((80, 24), three());
     desk.keys("x");
     desk.decided("reject", json!([item("1", "rejected", "done", None)]));

@@ -87,14 +87,16 @@ impl Model {
             shown.into_iter().map(|(id, digest)| (id, Digest::new(digest))).unzip();
         self.deciding.extend(ids.iter().map(|id| (id.clone(), verb)));
         self.memory.seen.extend(ids.iter().cloned());
+        let waits = |leaf: &Leaf| leaf.shape.reject_pending && ids.iter().any(|id| id == leaf.id());
+        let waits = self.leaves.iter().any(waits);
         let decide = Decide {
             verb,
             selector: Selector::Ids(ids),
             reason,
             digests,
             dry_run: false,
-            force: insist == Insist::Yes,
-            now: false,
+            force: insist == Insist::Yes && !waits,
+            now: insist == Insist::Yes && waits,
         };
         self.advance();
         vec![Cmd::Ask(Tag::Decision, Ask::Decide(decide))]
@@ -250,7 +252,7 @@ impl Model {
     }
 }
 
-/// Whether a reject also takes what is not surely the agent's.
+/// Whether a reject also takes what is not surely the agent's; of what waits for the turn's end, that it waits no longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Insist {
     Yes,

@@ -135,7 +135,7 @@ pub(super) const TABLE: &[(Action, &str, &str, &str)] = &[
     (Action::AcceptFile, "accept_file", "A", "accept what is undecided in the file"),
     (Action::RejectFile, "reject_file", "X", "reject what is undecided in the file"),
     (Action::RejectWithReason, "reject_with_reason", "r", "reject, and tell the agent why"),
-    (Action::ForceReject, "force_reject", "!", "reject although it is contested"),
+    (Action::ForceReject, "force_reject", "!", "reject although it is contested, or at once"),
     (Action::Undo, "undo", "u", "take the last decision back"),
     (Action::Redo, "redo", "U ctrl-r", "make it true again"),
     (Action::Comment, "comment", "c", "comment; the agent reads it"),
