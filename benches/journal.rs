@@ -54,6 +54,7 @@ fn record(n: u32) -> Record {
                 title: Redactor::new([0; 32]).redact("Edit src/main.rs"),
                 kind: ToolKind::Edit,
                 read_only: false,
+                asked: None,
             }),
             opened: WallNs(i64::from(n)),
             lo: Bound::Soft,

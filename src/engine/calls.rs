@@ -11,7 +11,7 @@ use crate::ledger::{
     Why, Window,
 };
 use crate::policy::{self, Context, Flat};
-use crate::session::{CallChange, OpenCall, Recording, Replay, Runs, Session, TrackedRoot};
+use crate::session::{CallChange, Leave, OpenCall, Recording, Replay, Runs, Session, TrackedRoot};
 use crate::wire::IdToken;
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -136,6 +136,10 @@ impl Engine {
             title: self.setup.redactor.redact(&call.title),
             kind: ToolKind::parse(&call.kind),
             read_only: call.cannot_write(),
+            asked: match call.leave {
+                Leave::Asked(at) => Some(at),
+                Leave::NotAsked | Leave::Given => None,
+            },
         }
     }
 
@@ -243,12 +247,22 @@ impl Engine {
         }
         let runs = wanted.as_ref().and_then(|wanted| self.runs(wanted));
         if let Some(update) = call {
-            self.call_seen(id, update);
+            self.call_asks(id, update);
         }
         self.command_told(id, runs);
         self.passes(request.as_ref(), wanted);
         let about = About::Permission { call: call.map(|update| update.call.clone()), options };
         self.remember(Leg::Agent, request, "session/request_permission", (Some(id.clone()), about));
+    }
+
+    /// A call asks whether it may: from now on it waits, and nothing that is written is its own.
+    pub(super) fn call_asks(&mut self, asker: &SessionId, update: &CallUpdate) {
+        self.call_seen(asker, update);
+        let Some(id) = self.recorder_of(asker) else { return };
+        let at = self.now.wall;
+        if self.sessions.get_mut(&id).is_some_and(|session| session.calls.ask(&update.call, at)) {
+            self.call_refined(&id, &update.call);
+        }
     }
 
     /// It was answered. An allow waits until the roots have been looked at: the call has provably not begun.
@@ -298,10 +312,14 @@ impl Engine {
 
     /// The answer that allows a call goes on: the call begins now, not when it was announced.
     pub(super) fn allow_released(&mut self, id: &SessionId, call: Option<&CallId>, sharp: Sharpness) {
-        let Some(call) = call.filter(|_| sharp == Sharpness::Hard) else { return };
-        let sharpened = self.sessions.get_mut(id).and_then(|session| session.calls.sharpen(call)).is_some();
-        if let Some(window) = self.call_window(id, call, Bound::Hard).filter(|_| sharpened) {
-            self.say_window(id, &window);
+        let Some(call) = call else { return };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let waited = session.calls.allow(call);
+        let sharpened = sharp == Sharpness::Hard && session.calls.sharpen(call).is_some();
+        match self.call_window(id, call, Bound::Hard).filter(|_| sharpened) {
+            Some(window) => self.say_window(id, &window),
+            None if waited => self.call_refined(id, call),
+            None => {}
         }
     }
 }

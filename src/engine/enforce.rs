@@ -87,7 +87,7 @@ impl Engine {
                 known.turns.ask(id.clone());
             }
             if let Some(update) = call {
-                self.call_seen(session, update);
+                self.call_asks(session, update);
             }
         }
         self.take_request(id, recorder, (fact, wanted), line);

@@ -200,7 +200,8 @@ impl FactIndex {
 
     /// Returns those that could have written to `path` at `moment`: containers yield to their children.
     pub(super) fn suspects(&self, path: &RepoPath, moment: &Moment, kin: &Kin) -> Vec<Suspect> {
-        let met = self.slots.meet(moment.floor, moment.latest);
+        let mut met = self.slots.meet(moment.floor, moment.latest);
+        met.retain(|&at| !waits_at(&self.windows[at], moment.latest));
         let windows: Vec<&Window> = met.iter().map(|&at| self.windows[at].as_ref()).collect();
         let containers = containers(&windows, kin);
         let mut suspects: BTreeMap<(SessionKey, Option<TurnNo>, Option<CallId>), Suspect> = BTreeMap::new();
@@ -594,4 +595,16 @@ fn containers<'a>(met: &[&'a Window], kin: &'a Kin) -> BTreeSet<(&'a SessionKey,
         }
     }
     containers
+}
+
+/// Says whether a window is that of a call which waited for a permission then: agents that ask wait for the answer.
+fn waits_at(window: &Window, instant: WallNs) -> bool {
+    match &window.purpose {
+        Purpose::Call(facts) => facts.waits_at(instant),
+        Purpose::Turn
+        | Purpose::FsWrite { .. }
+        | Purpose::Terminal { .. }
+        | Purpose::Review { .. }
+        | Purpose::Background { .. } => false,
+    }
 }

@@ -72,6 +72,16 @@ pub struct CallFacts {
     pub kind: ToolKind,
     /// Whether its content proves that it cannot write.
     pub read_only: bool,
+    /// When it asked whether it may, while nobody has allowed it: from then on it has written nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<WallNs>,
+}
+
+impl CallFacts {
+    /// Says whether the call waited for a permission at `instant`, or was refused it.
+    pub fn waits_at(&self, instant: WallNs) -> bool {
+        self.asked.is_some_and(|asked| instant > asked)
+    }
 }
 
 /// A tool call's kind, as ACP names them.

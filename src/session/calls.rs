@@ -1,7 +1,7 @@
 //! Which calls a session has open, and what is known of each.
 
 use crate::acp::{CallStatus, CallUpdate, Said};
-use crate::base::{CallId, Digest, RepoPath, RootId, TurnNo, WindowId};
+use crate::base::{CallId, Digest, RepoPath, RootId, TurnNo, WallNs, WindowId};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 
@@ -28,6 +28,8 @@ pub struct OpenCall {
     pub closed: bool,
     /// Whether its opening was sharpened by an answered permission.
     pub sharpened: bool,
+    /// Whether it may write, by all that was asked and answered of it.
+    pub leave: Leave,
     /// The paths that it named, beneath their roots.
     pub named: Vec<(RootId, RepoPath)>,
     claims: BTreeSet<Digest>,
@@ -38,6 +40,18 @@ impl OpenCall {
     pub fn cannot_write(&self) -> bool {
         self.read_only || self.runs == Runs::Reads
     }
+}
+
+/// Whether a call may write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leave {
+    /// Nobody was asked.
+    #[default]
+    NotAsked,
+    /// It asked at this time, and nobody has allowed it.
+    Asked(WallNs),
+    /// It was allowed.
+    Given,
 }
 
 /// What the command does that a call runs, by all that was told of it: a later message may tell more, never less.
@@ -122,6 +136,7 @@ impl Calls {
             parent: None,
             closed: false,
             sharpened: false,
+            leave: Leave::NotAsked,
             named: Vec::new(),
             claims: BTreeSet::new(),
         };
@@ -159,6 +174,18 @@ impl Calls {
         let known = self.known.get_mut(call).filter(|known| !known.closed && !known.sharpened)?;
         known.sharpened = true;
         Some(known.clone())
+    }
+
+    /// The call asks whether it may. Says whether it waits from now on: a call that was allowed once may have begun.
+    pub fn ask(&mut self, call: &CallId, at: WallNs) -> bool {
+        let waits = self.known.get_mut(call).filter(|known| known.leave == Leave::NotAsked);
+        waits.map(|known| known.leave = Leave::Asked(at)).is_some()
+    }
+
+    /// The call was allowed. Says whether it waited for that.
+    pub fn allow(&mut self, call: &CallId) -> bool {
+        let Some(known) = self.known.get_mut(call) else { return false };
+        matches!(std::mem::replace(&mut known.leave, Leave::Given), Leave::Asked(_))
     }
 
     /// Closes the calls of one turn, or every call. Returns the ones that were open.

@@ -28,6 +28,6 @@ mod registry;
 mod turn;
 
 pub use answers::Answers;
-pub use calls::{ActiveTurn, CallChange, Calls, EndedTurn, OpenCall, Runs};
+pub use calls::{ActiveTurn, CallChange, Calls, EndedTurn, Leave, OpenCall, Runs};
 pub use registry::{Recording, Registry, Replay, Session, TrackedRoot};
 pub use turn::{LiveTurn, Phase, Turns};

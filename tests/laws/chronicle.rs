@@ -193,6 +193,7 @@ impl Chronicle {
             title: Redactor::new([0; 32]).redact(call),
             kind,
             read_only: false,
+            asked: None,
         };
         self.open(session, call, Purpose::Call(facts), lo)
     }
@@ -204,6 +205,7 @@ impl Chronicle {
             title: Redactor::new([0; 32]).redact(call),
             kind: ToolKind::Other,
             read_only: false,
+            asked: None,
         };
         let window = Window {
             parent: Some(CallId::new(parent)),

@@ -68,6 +68,7 @@ fn window(id: &str, proxy: &str) -> Window {
         title: Redacted::default(),
         kind: ToolKind::Edit,
         read_only: false,
+        asked: None,
     };
     Window {
         id: WindowId::new(id),

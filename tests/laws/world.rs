@@ -119,6 +119,7 @@ impl World {
             title: Redactor::new([0; 32]).redact(&format!("call {id}")),
             kind: ToolKind::Execute,
             read_only: false,
+            asked: None,
         };
         self.open(id, Purpose::Call(facts));
         self.observe(Why::WindowOpened);
@@ -138,7 +139,13 @@ impl World {
             let (call, title) = (CallId::new(id), Redactor::new([0; 32]).redact(&format!("call {id}")));
             self.open(
                 id,
-                Purpose::Call(CallFacts { call, title, kind: ToolKind::Execute, read_only: false }),
+                Purpose::Call(CallFacts {
+                    call,
+                    title,
+                    kind: ToolKind::Execute,
+                    read_only: false,
+                    asked: None,
+                }),
             );
         }
         change(&mut self.files);
