@@ -5,8 +5,8 @@ use crate::base::{CallId, Leg, RepoPath, RootId, SessionId, WindowId};
 use crate::engine::Engine;
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::hold::Held;
-use crate::ledger::{Bound, ClaimText, Hi, Purpose, Why, Window};
-use crate::session::Session;
+use crate::ledger::{Bound, ClaimText, Hi, Purpose, ToolKind, Why, Window};
+use crate::session::{Leave, OpenCall, Session};
 use crate::wire::IdToken;
 use bytes::Bytes;
 
@@ -148,10 +148,15 @@ fn bound(sharp: Sharpness) -> Bound {
     }
 }
 
-/// Returns the one open call that names a path.
+/// Returns the one open call that names a path and may write: one that says that it reads, or waits for a permission, does not.
 pub(super) fn claimant(session: &Session, root: &RootId, path: &RepoPath) -> Option<CallId> {
-    let mut open =
-        session.calls.open().filter(|call| call.named.iter().any(|(of, named)| of == root && named == path));
+    let may = |call: &OpenCall| {
+        !ToolKind::parse(&call.kind).is_weak()
+            && !call.cannot_write()
+            && !matches!(call.leave, Leave::Asked(_))
+            && call.named.iter().any(|(of, named)| of == root && named == path)
+    };
+    let mut open = session.calls.open().filter(|call| may(call));
     let only = open.next()?;
     open.next().is_none().then(|| only.call.clone())
 }

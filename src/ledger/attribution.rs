@@ -69,10 +69,12 @@ pub(super) struct Stretch {
 }
 
 impl Evidence {
-    /// Takes the call away from what passed through us: the text was composed on what nobody observed.
+    /// Takes the call away from what passed through us: the text was composed on what nobody observed, and may hold what
+    /// somebody else wrote.
     pub(super) fn disown(&mut self) {
         if let Some(credit) = &mut self.mediated {
             credit.calls.clear();
+            credit.grade = Grade::InTurn;
         }
     }
 

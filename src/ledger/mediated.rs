@@ -132,7 +132,9 @@ impl Passage<'_> {
             (ClaimText::Whole(text), ClaimText::Whole(part)) => text.contains(part.as_str()),
             (ClaimText::Digest(_), _) | (_, ClaimText::Digest(_)) => true,
         };
+        // Who says that it reads and tells no text has nothing written.
         suspect.kind != ToolKind::Delete
+            && !suspect.is_weak()
             && suspect.claims_path()
             && suspect.claims.iter().all(|&number| match &self.index.claim(number).body {
                 ClaimBody::Fragment { new, .. }

@@ -152,8 +152,13 @@ impl Judge {
     }
 
     fn standing(&self, credit: &Credit) -> Standing {
-        let own =
-            !credit.calls.is_empty() && credit.calls.iter().all(|call| self.family.contains(&call.session));
+        let ours = |session: &SessionKey| self.family.contains(session);
+        // What passed through us is its session's, whichever of its calls it was.
+        let passed = credit.grade == Grade::Mediated && credit.calls.is_empty();
+        let own = match &credit.turn {
+            Some((session, _)) if passed => ours(session),
+            _ => !credit.calls.is_empty() && credit.calls.iter().all(|call| ours(&call.session)),
+        };
         match by_grade(credit.grade) {
             Standing::Own if own => Standing::Own,
             Standing::Own | Standing::Foreign => Standing::Foreign,
