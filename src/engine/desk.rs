@@ -298,15 +298,25 @@ impl Engine {
     fn refuse(&mut self, to: &ReplyTo, session: &SessionId, asked: &Asked) {
         let recorded =
             self.sessions.get(session).is_some_and(|known| matches!(known.recording, Recording::On(_)));
+        let reviewer = asked.actor.channel == Channel::Mcp;
         if recorded {
-            let text =
-                format!("refused to decide for a process started under a proxy ({:?})", asked.actor.channel);
+            let whom = if reviewer { "an agent that reviews" } else { "a process started under a proxy" };
+            let text = format!("refused to decide for {whom} ({:?})", asked.actor.channel);
             let event = Event::Noticed { topic: "refused".into(), path: None, text };
             self.record(Log::Session(asked.session.clone()), event, Durability::Synced);
         }
-        let problem = Problem::new(ProblemKind::Conflict, "a process that an agent started may not decide")
-            .hint("decide in the editor, or in a terminal that was not opened by the agent");
-        self.reply(to, session, Answer::Problem(problem));
+        let (message, hint) = if reviewer {
+            (
+                "the proxy of this session lets no agent decide here",
+                "[mcp] may counts as it was when that proxy started, and never for an agent's own session",
+            )
+        } else {
+            (
+                "a process that an agent started may not decide",
+                "decide in the editor, or in a terminal that was not opened by the agent",
+            )
+        };
+        self.reply(to, session, Answer::Problem(Problem::new(ProblemKind::Conflict, message).hint(hint)));
     }
 
     /// A look that a job waited for came in.
