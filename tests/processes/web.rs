@@ -396,6 +396,7 @@ fn figures_of_a_large_review() {
     while !live.hear().contains("\"tool_call\"") {}
     // From the write to the stream's event (the listing is fetched then), to the listing, and to the screen.
     for n in 1..=5 {
+        // The watcher looks at most once a second: each write comes to a root that is quiet.
         std::thread::sleep(Duration::from_millis(1500));
         browser.js(&format!("performance.clearResourceTimings(); window.seen = null; new MutationObserver(() => {{ if (!window.seen && document.querySelector('article[aria-label^=\"fresh{n}.rs\"]')) window.seen = Date.now(); }}).observe(document.getElementById('stream'), {{ childList: true, subtree: true }})"));
         std::fs::write(live.signal(&format!("now{n}")), "").unwrap();
@@ -403,9 +404,13 @@ fn figures_of_a_large_review() {
         let seen = browser.js("const last = performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/hunks')).pop(); const at = performance.timeOrigin + last.startTime; return [at, at + last.duration, window.seen]");
         let written = scratch.at(&format!("repository/fresh{n}.rs")).metadata().unwrap().modified().unwrap();
         let written = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as f64 / 1000.0;
-        let after: Vec<i64> =
-            seen.as_array().unwrap().iter().map(|at| (at.as_f64().unwrap() - written) as i64).collect();
-        println!("from the write to the event, the listing, the screen: {after:?} ms");
+        let after = |at: usize| seen[at].as_f64().unwrap() - written;
+        println!(
+            "from the write to the event {:.0}, the listing {:.0}, the screen {:.0} ms",
+            after(0),
+            after(1),
+            after(2)
+        );
     }
     let status = std::fs::read_to_string(format!("/proc/{}/status", console.child.id())).unwrap();
     println!(
