@@ -7,6 +7,8 @@
 //!   cancel, taken back, turn or session over, editor gone ─▶ answered, never forwarded
 //! ```
 //!
+//! One review lets one write of a file through: the next waits until that is done, and for its review.
+//!
 //! No clock releases it. Shell commands are never held for review: what they write cannot be known.
 
 use crate::acp::{Fact, Wanted, WantedBy, author};
@@ -36,10 +38,20 @@ use std::collections::{BTreeMap, BTreeSet};
 const MOST: usize = 64;
 /// What the agent hears of a text that was made from lines which are put back since.
 const OUTDATED: &str = "changed since, read again";
+/// Why a request waits that comes after another to the same file.
+const UNDER_WAY: &str = "another write of it is not done";
 
-/// The requests that wait before the gate, oldest first.
+/// The requests that wait before the gate, oldest first, and the writes that went through it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gates(BTreeMap<AskId, Gated>);
+pub(super) struct Gates(BTreeMap<AskId, Gated>, Vec<UnderWay>);
+
+/// A write of the client that went through and is not done: nobody can have reviewed what it will leave.
+#[derive(Clone, Debug)]
+struct UnderWay {
+    id: IdToken,
+    keeper: SessionId,
+    files: BTreeSet<(RootId, RepoPath)>,
+}
 
 /// A request that waits before the gate.
 #[derive(Clone, Debug)]
@@ -115,6 +127,12 @@ impl Gates {
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Gated> {
         self.0.values()
+    }
+
+    /// Says whether a write of a file that this request is about is under way.
+    fn follows(&self, gated: &Gated) -> bool {
+        let About::Files(files) = &gated.about else { return false };
+        self.1.iter().any(|write| write.keeper == gated.keeper && !write.files.is_disjoint(files))
     }
 
     /// Takes every request out, as what the agent is answered: nobody can tell any more whether it may go on.
@@ -306,6 +324,7 @@ impl Engine {
         };
         match block {
             Some(block) => self.gate_holds(gate, &block),
+            None if self.gates.follows(gated) => self.gate_follows(gate),
             None if gated.outdated => self.gate_refuses(gate, "outdated", OUTDATED),
             None => self.gate_lets(gate),
         }
@@ -396,6 +415,39 @@ impl Engine {
         if !block.hunks.is_empty() {
             self.gate_asks(&session);
         }
+    }
+
+    /// Nothing holds it but a write that is under way: it is looked at again when that is done.
+    fn gate_follows(&mut self, gate: AskId) {
+        let Some(gated) = self.gates.0.get_mut(&gate) else { return };
+        gated.stage = Stage::Standing;
+        if gated.shown.is_some() && gated.because != UNDER_WAY {
+            UNDER_WAY.clone_into(&mut gated.because);
+            gated.rev += 1;
+        }
+    }
+
+    /// Writes that were under way are done, answered or not: what waited for them is looked at again.
+    pub(super) fn gates_follow(&mut self) {
+        if self.gates.1.is_empty() {
+            return;
+        }
+        let writes = std::mem::take(&mut self.gates.1);
+        let (going, over): (Vec<_>, Vec<_>) = writes.into_iter().partition(|write| self.is_going(&write.id));
+        self.gates.1 = going;
+        let keepers: BTreeSet<SessionId> = over.into_iter().map(|write| write.keeper).collect();
+        for keeper in keepers {
+            if let Some(key) = self.sessions.get(&keeper).map(|known| known.key.clone()) {
+                self.gates_moved(&key);
+            }
+        }
+    }
+
+    /// Says whether a request of the agent is on its way to the client, or back.
+    fn is_going(&self, id: &IdToken) -> bool {
+        self.docket.of_id(id).is_some()
+            || self.pending.find(Leg::Agent, id).is_some()
+            || self.holds.carries(id)
     }
 
     fn gate_records(&mut self, session: &SessionId, event: Event) {
@@ -549,6 +601,10 @@ impl Engine {
 
     pub(super) fn gate_lets_by(&mut self, gate: AskId, how: (&str, Option<Channel>)) {
         let Some(gated) = self.gate_over(gate, how) else { return };
+        if let (About::Files(files), WantedBy::FsWrite) = (&gated.about, gated.wanted.by) {
+            let (id, keeper) = (gated.id.clone(), gated.keeper.clone());
+            self.gates.1.push(UnderWay { id, keeper, files: files.clone() });
+        }
         let waits_with = Some(gated.asker.clone()).filter(|_| !self.holds.is_empty());
         let heard = Heard {
             id: Some(gated.id),
@@ -695,7 +751,7 @@ mod tests {
             asked: BTreeSet::new(),
             outdated: false,
         };
-        let mut gates = Gates(BTreeMap::from([(AskId(1), gated)]));
+        let mut gates = Gates(BTreeMap::from([(AskId(1), gated)]), Vec::new());
         let given: Vec<_> = gates.give_up();
         assert_eq!(given.len(), 1);
         assert_eq!(given[0].0, Leg::Agent);

@@ -161,6 +161,17 @@ impl Holds {
         self.0.iter().find(|(_, hold)| mine(hold)).map(|(id, _)| *id)
     }
 
+    /// Says whether a write of the client with this id is parked, or its answer.
+    pub(super) fn carries(&self, id: &IdToken) -> bool {
+        let answers =
+            |line: &Bytes| matches!(wire::head(line), Head::Response { id: of, .. } if of.to_id() == *id);
+        self.0.values().any(|hold| match &hold.what {
+            Held::FsWrite { request, .. } => request == id,
+            Held::FsWritten { .. } => answers(&hold.line),
+            Held::Prompt { .. } | Held::Allow { .. } | Held::Terminal { .. } | Held::TurnEnd { .. } => false,
+        })
+    }
+
     /// Says whether later frames of a session that go to `to` have to wait.
     pub(super) fn stops(&self, to: Leg, session: &SessionId) -> bool {
         self.0.values().any(|hold| hold.to == to && hold.session == *session && hold.what.stops_followers())

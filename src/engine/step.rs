@@ -204,6 +204,7 @@ impl Engine {
             Input::Signal(name) => self.say(Level::Info, format!("received {name}")),
         }
         self.expire();
+        self.gates_follow();
         self.stop_waiting();
         self.look_at_stirs();
         self.fail_unstarted();
