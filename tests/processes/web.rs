@@ -394,10 +394,9 @@ fn figures_of_a_large_review() {
     );
     let turn = live.begin(&work);
     while !live.hear().contains("\"tool_call\"") {}
-    // From the write to the stream's event (the listing is fetched then), to the listing, and to the screen.
+    // From the write to the stream's event (the listing is fetched then), to the listing, and to the screen. The first
+    // write comes to a root that is quiet, the others to one that was looked at less than a second ago.
     for n in 1..=5 {
-        // The watcher looks at most once a second: each write comes to a root that is quiet.
-        std::thread::sleep(Duration::from_millis(1500));
         browser.js(&format!("performance.clearResourceTimings(); window.seen = null; new MutationObserver(() => {{ if (!window.seen && document.querySelector('article[aria-label^=\"fresh{n}.rs\"]')) window.seen = Date.now(); }}).observe(document.getElementById('stream'), {{ childList: true, subtree: true }})"));
         std::fs::write(live.signal(&format!("now{n}")), "").unwrap();
         browser.until("window.seen");
