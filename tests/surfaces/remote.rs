@@ -36,6 +36,13 @@ impl Behind {
         self.asked.lock().unwrap().take()
     }
 
+    /// The same, which is what these words ask.
+    fn was_asked(&self, words: &[String], ask: &Ask) -> Option<Ask> {
+        let asked = self.asked();
+        assert_eq!(asked.as_ref(), Some(ask), "{words:?}");
+        asked
+    }
+
     fn waits(&self, answer: &Answer) {
         *self.answer.lock().unwrap() = answer.clone();
     }
@@ -206,9 +213,7 @@ impl Surface for Http {
         self.request = Some((method, format!("/api/session/new/{path}"), body.to_string()));
         self.behind.waits(&Answer::Problem(Problem::new(hunkgate::review::ProblemKind::User, "not yet")));
         self.send();
-        let asked = self.behind.asked();
-        assert_eq!(asked.as_ref(), Some(ask), "{words:?}");
-        asked
+        self.behind.was_asked(words, ask)
     }
 
     fn show(&mut self, answer: &Answer) -> String {
@@ -266,9 +271,7 @@ impl Surface for Mcp {
         arguments["session_id"] = json!("new");
         self.call = json!({ "name": name, "arguments": arguments });
         self.send();
-        let asked = self.behind.asked();
-        assert_eq!(asked.as_ref(), Some(ask), "{words:?}");
-        asked
+        self.behind.was_asked(words, ask)
     }
 
     fn show(&mut self, answer: &Answer) -> String {
