@@ -40,6 +40,8 @@ mod recording;
 mod relay;
 #[path = "processes/repositories.rs"]
 mod repositories;
+#[path = "processes/said.rs"]
+mod said;
 #[path = "processes/scratch.rs"]
 mod scratch;
 #[path = "processes/secrets.rs"]

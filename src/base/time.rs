@@ -15,6 +15,11 @@ impl WallNs {
     pub fn plus_ms(self, ms: i64) -> Self {
         Self(self.0.saturating_add(ms.saturating_mul(1_000_000)))
     }
+
+    /// Returns the nanoseconds from this instant to a later one; zero when it is not later.
+    pub fn ns_until(self, later: Self) -> i64 {
+        later.0.saturating_sub(self.0).max(0)
+    }
 }
 
 /// One reading of both clocks, handed to the engine with every input.

@@ -122,6 +122,11 @@ pub enum Action {
         /// The session.
         session: SessionKey,
     },
+    /// Say when everything before this was appended, or could not be.
+    Settle {
+        /// Quoted in the answer.
+        ask: AskId,
+    },
     /// Answer an ask.
     Reply {
         /// The ask.

@@ -129,9 +129,10 @@ impl Engine {
         if self.dialect == Dialect::V2 {
             self.send(Leg::Editor, asking::requires_action(id, &line));
         }
-        cards.listing.policy = self.policy_of(id);
+        self.complete(id, &mut cards.listing);
         if let Some(text) = review::preface(&cards, &self.command_of_session(id)) {
             self.say_in_chat(id, &text);
+            self.degraded_told(id);
         }
         self.person_told(id, &cards.listing);
         self.open_asking(ask, id, Behind::End(hold), cards);

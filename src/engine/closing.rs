@@ -139,6 +139,7 @@ impl Engine {
         if let Some(text) = text {
             let there = review::in_browser(&link, self.console.as_deref());
             self.say_in_chat(id, &format!("{text}{there}"));
+            self.degraded_told(id);
         }
     }
 

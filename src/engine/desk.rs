@@ -386,17 +386,25 @@ impl Engine {
         }
     }
 
-    /// Gives the answer, with what only the engine knows.
+    /// Gives the answer, with what only the engine knows. One that tells of what is being recorded waits until it is written:
+    /// the host sees to that for whoever asked it.
     pub(super) fn finish(&mut self, id: AskId, answer: Answer) {
-        let Some(job) = self.jobs.remove(&id) else { return };
+        let Some(mut job) = self.jobs.remove(&id) else { return };
+        if !matches!(job.to, ReplyTo::Host(_)) && self.is_being_recorded(&job.asked.session) {
+            let ask = self.minter.mint_ask();
+            job.stage = Stage::Settled(Box::new(answer));
+            job.awaiting = BTreeSet::from([ask]);
+            self.jobs.insert(id, job);
+            self.waits.insert(ask, Wait::Job(id));
+            return self.out.push(Action::Settle { ask });
+        }
         if let Answer::Listing(listing) = &answer {
             self.differing(&job.session, listing);
         }
         let answer = match (answer, &job.asked.ask) {
             (Answer::Listing(listing), Ask::Status) => Answer::Status(self.status(&job.session, &listing)),
             (Answer::Listing(mut listing), _) => {
-                listing.policy = self.policy_of(&job.session);
-                listing.gate = self.gate_of(&job.session);
+                self.complete(&job.session, &mut listing);
                 Answer::Listing(listing)
             }
             (other, _) => other,
@@ -445,6 +453,21 @@ impl Engine {
                 self.reply(to, &job.session, answer)
             }
         }
+    }
+
+    /// What a job recorded was written, or its answer says that it was not.
+    pub(super) fn settled(&mut self, ask: AskId) {
+        if let Some(Wait::Job(job)) = self.waits.remove(&ask) {
+            self.job_served(job, ask, Sharpness::Hard);
+        }
+    }
+
+    /// Says whether this step records what a person said in a session.
+    fn is_being_recorded(&self, session: &SessionKey) -> bool {
+        self.out.iter().any(|action| {
+            let Action::Append { log: Log::Session(key), record, .. } = action else { return false };
+            key == session && record.event.is_persons_word()
+        })
     }
 
     pub(super) fn reply(&mut self, to: &ReplyTo, session: &SessionId, answer: Answer) {

@@ -15,6 +15,7 @@ impl Engine {
             self.close_session(&member, how);
             self.sessions.remove(&member);
             self.strippers.remove(&member);
+            self.faults.remove(&member);
         }
     }
 

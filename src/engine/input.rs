@@ -150,6 +150,21 @@ pub enum Input {
         /// Why, for people.
         reason: String,
     },
+    /// What could not be appended to a log was appended now, before what came since.
+    CaughtUp {
+        /// The session or root.
+        log: crate::ledger::Log,
+        /// How many records came late.
+        late: u32,
+        /// How many are lost.
+        lost: u32,
+    },
+    /// Everything that was to be appended before [`Settle`](crate::engine::Action::Settle) was; what was not came as
+    /// [`AppendFailed`](Input::AppendFailed) before this.
+    Settled {
+        /// The action it answers.
+        ask: AskId,
+    },
     /// A deadline may have passed.
     Woken,
     /// A signal of ours: hang-up, interrupt or terminate. The host has passed it on.

@@ -103,6 +103,9 @@ impl Engine {
         if let Some(mode) = mode {
             self.mode_is(id, &mode);
         }
+        let untracked =
+            roots.iter().filter_map(|root| Some((root.directory.clone(), root.root.as_ref().err()?.clone())));
+        self.untracked(id, untracked.collect());
         for root in roots {
             if let Err(reason) = &root.root {
                 let text = format!("{} is not tracked: {reason}", root.directory);
@@ -207,6 +210,7 @@ impl Engine {
             Err(gap) if self.last_gap(root) == Some(&gap) => {}
             Err(gap) => {
                 self.say(Level::Warn, format!("a look at a root failed: {}", gap.reason));
+                self.look_failed(root, &gap.reason);
                 self.ledger.apply(&log, &Record { at: gap.at, event: Event::Gap(gap) });
             }
         }

@@ -34,12 +34,9 @@ impl Engine {
                     observing: seen.map_or(root.observing, |seen| seen.sight.observing).to_owned(),
                     because: seen.and_then(|seen| seen.sight.because.clone()),
                     watch_missed: seen.map_or(0, |seen| seen.sight.missed),
-                    degraded: self.ledger.degraded(&session.key, &root.root),
+                    degraded: self.degraded(&session.key, &root.root),
                 });
             }
-        }
-        if !self.unrecorded.is_empty() {
-            warnings.push("recording is incomplete: the journal could not be written".into());
         }
         let ledger = session.and_then(|session| self.ledger.session(&session.key));
         let gated = self.is_gated(id);
@@ -55,8 +52,9 @@ impl Engine {
         }
         warnings.extend(self.not_asked(id));
         if let Some(ledger) = ledger {
-            // What is said of the policy stands among the warnings for as long as it holds.
-            let notices = ledger.notices().iter().filter(|notice| notice.topic != "policy");
+            // What is said of the policy, and of what cannot be written, is said for as long as it holds.
+            let over = |topic: &str| matches!(topic, "policy" | super::faults::UNWRITTEN);
+            let notices = ledger.notices().iter().filter(|notice| !over(&notice.topic));
             warnings.extend(notices.rev().take(5).map(|notice| notice.text.clone()));
         }
         let mut agent = name(&self.agent);

@@ -87,8 +87,10 @@ pub struct Engine {
     pub(super) askings: BTreeMap<AskId, super::asking::Asking>,
     pub(super) strippers: BTreeMap<SessionId, crate::review::Stripper>,
     pub(super) terminals: BTreeMap<(SessionId, String), WindowId>,
-    pub(super) unrecorded: BTreeMap<Log, u32>,
-    unsure: Unsure,
+    /// The logs to which nothing can be appended.
+    pub(super) unwritten: BTreeMap<Log, super::faults::Unwritten>,
+    pub(super) faults: BTreeMap<SessionId, super::faults::Faults>,
+    pub(super) unsure: Unsure,
     pub(super) docket: super::docket::Docket,
     pub(super) policy: std::sync::Arc<crate::policy::Policy>,
     pub(super) files: super::reload::Files,
@@ -148,7 +150,8 @@ impl Engine {
             askings: BTreeMap::new(),
             strippers: BTreeMap::new(),
             terminals: BTreeMap::new(),
-            unrecorded: BTreeMap::new(),
+            unwritten: BTreeMap::new(),
+            faults: BTreeMap::new(),
             unsure: Unsure::default(),
             docket: super::docket::Docket::default(),
             policy: std::sync::Arc::default(),
@@ -200,6 +203,8 @@ impl Engine {
             Input::Assessed { ask, reply } => self.assessed_outside(ask, reply),
             Input::Asked { ask, asked } => self.asked(ask, asked),
             Input::AppendFailed { log, record, reason } => self.append_failed(&log, &record, &reason),
+            Input::CaughtUp { log, late, lost } => self.caught_up(&log, (late, lost)),
+            Input::Settled { ask } => self.settled(ask),
             Input::Woken => {}
             Input::Signal(name) => self.say(Level::Info, format!("received {name}")),
         }
@@ -269,17 +274,5 @@ impl Engine {
         self.unsure.note(&self.ledger, &log, &record);
         self.ledger.apply(&log, &record);
         self.out.push(Action::Append { log, record, durability });
-    }
-
-    fn append_failed(&mut self, log: &Log, record: &Record, reason: &str) {
-        *self.unrecorded.entry(log.clone()).or_default() += 1;
-        self.say(Level::Warn, format!("recording is incomplete: {reason}"));
-        if let Log::Session(session) = log {
-            self.unsure.take_back(&mut self.ledger, session, record);
-            self.unrecorded_answers(session, reason);
-            if let Event::Approval(approval) = &record.event {
-                self.decision_unwritten(approval);
-            }
-        }
     }
 }

@@ -192,6 +192,7 @@ impl Engine {
             if let Some(known) = self.sessions.get_mut(&id) {
                 known.turns.end(request);
             }
+            self.say_faults(&id);
             self.send(Leg::Editor, line);
         }
     }
@@ -224,6 +225,7 @@ impl Engine {
                     self.park(Leg::Editor, id, line, what);
                 } else {
                     session.turns.end_all();
+                    self.say_faults(id);
                     self.send(Leg::Editor, line);
                 }
                 self.background(id, &background);
@@ -320,6 +322,7 @@ impl Engine {
                 return Some(hold);
             }
         }
+        self.say_faults(&id);
         self.send(Leg::Editor, hold.line.clone());
         if let Some(key) = self.sessions.get(&id).map(|session| session.key.clone()) {
             self.out.push(Action::Pin { session: key.clone() });

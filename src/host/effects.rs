@@ -261,6 +261,7 @@ impl Perform for Effects {
             }
             Action::Send { .. }
             | Action::Append { .. }
+            | Action::Settle { .. }
             | Action::Reply { .. }
             | Action::Publish(_)
             | Action::Log { .. }

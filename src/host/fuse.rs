@@ -218,6 +218,8 @@ impl Rescue {
             | Input::Prepared { .. }
             | Input::Restored { .. }
             | Input::AppendFailed { .. }
+            | Input::CaughtUp { .. }
+            | Input::Settled { .. }
             | Input::Woken
             | Input::Signal(_) => Self::Nothing,
         }

@@ -30,6 +30,7 @@
 
 mod ancestry;
 mod assessor;
+mod backlog;
 mod child;
 mod clock;
 mod console;

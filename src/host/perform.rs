@@ -93,6 +93,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
         | Action::Dismiss { .. }
         | Action::Append { .. }
         | Action::Pin { .. }
+        | Action::Settle { .. }
         | Action::Reply { .. }
         | Action::Publish(_)
         | Action::Log { .. }

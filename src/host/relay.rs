@@ -2,6 +2,7 @@
 
 use crate::base::{AskId, Leg, Tick};
 use crate::engine::{Action, Durability, Input, Level, Notice, Setup};
+use crate::host::backlog::Backlog;
 use crate::host::child::AgentPid;
 use crate::host::clock::Clock;
 use crate::host::event::{Event, Inbox};
@@ -100,6 +101,7 @@ pub(crate) struct Relay {
     recorder: Option<Recorder>,
     pid: AgentPid,
     perform: Box<dyn Perform>,
+    backlog: Backlog,
     voice: Option<Voice>,
     end: End,
     asks: BTreeMap<AskId, Sender<Answer>>,
@@ -146,6 +148,7 @@ impl Relay {
             recorder: parts.recorder,
             pid: parts.pid,
             perform: parts.perform,
+            backlog: Backlog::default(),
             voice: parts.voice,
             end: End::default(),
             asks: BTreeMap::new(),
@@ -273,7 +276,7 @@ impl Relay {
 
     fn act(&mut self, actions: &mut Vec<Action>) {
         let mut unsynced: Option<String> = None;
-        let (mut unwritten, mut failed) = (Vec::new(), Vec::new());
+        let (mut unwritten, mut told) = (Vec::new(), Vec::new());
         for action in actions.drain(..) {
             match action {
                 Action::Send { leg, bytes } => {
@@ -286,16 +289,21 @@ impl Relay {
                     if durability == Durability::Synced {
                         self.wires.flush();
                     }
-                    if let Err(reason) = self.perform.append(&log, &record, durability) {
-                        if durability == Durability::Synced {
-                            unsynced = Some(reason.clone());
+                    let perform = self.perform.as_mut();
+                    match self.backlog.append(perform, (&log, &record), durability) {
+                        Ok(caught_up) => told.extend(caught_up),
+                        Err(reason) => {
+                            if durability == Durability::Synced {
+                                unsynced = Some(reason.clone());
+                            }
+                            unwritten.push(Input::AppendFailed { log, record: Box::new(record), reason });
                         }
-                        unwritten.push(Input::AppendFailed { log, record: Box::new(record), reason });
                     }
                 }
                 Action::Restore { ask, files } if unsynced.is_some() => {
-                    failed.push(Input::Restored { ask, files: not_done(&files, unsynced.as_deref()) });
+                    told.push(Input::Restored { ask, files: not_done(&files, unsynced.as_deref()) });
                 }
+                Action::Settle { ask } => told.push(Input::Settled { ask }),
                 Action::Reply { ask, answer } => self.reply(ask, answer, unsynced.as_deref()),
                 Action::OpenRoots { .. }
                 | Action::Observe { .. }
@@ -325,7 +333,7 @@ impl Relay {
                 }
             }
         }
-        for input in unwritten.into_iter().chain(failed) {
+        for input in unwritten.into_iter().chain(told) {
             self.step(input);
         }
     }
@@ -413,6 +421,7 @@ impl Relay {
     }
 
     fn close(&mut self) {
+        self.backlog.make_up_for_all(self.perform.as_mut());
         self.perform.close();
         self.wires.wait_written(LAST_WORDS);
         if let Some(voice) = &self.voice {

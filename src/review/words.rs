@@ -37,6 +37,17 @@ pub fn preface(cards: &Cards, command: &str) -> Option<String> {
         .then(|| format!("**hunkgate**: {}\n\n{}", amount(changes, cards.cards.len()), text.trim_end()))
 }
 
+/// Says what is not recorded as it should be, and what is again; `None` where there is nothing to say.
+pub fn faults(wrong: &[String], right: &[String], command: &str) -> Option<String> {
+    let heading = match (wrong, right) {
+        ([], []) => return None,
+        ([], _) => "recording goes on",
+        _ => "not everything is recorded as it should be",
+    };
+    let lines: String = wrong.iter().chain(right).map(|line| format!("- {line}\n")).collect();
+    Some(format!("**hunkgate**: {heading}\n\n{lines}\n{} says how it stands.", how(command, "status")))
+}
+
 /// Asks about everything that is on the cards.
 pub fn question(cards: &[Card]) -> String {
     let changes: usize = cards.iter().map(|card| card.pieces.len()).sum();

@@ -62,6 +62,8 @@ pub struct RootStore {
     pub(crate) since: Since,
     /// Whether this process has looked yet.
     pub(crate) looked: bool,
+    /// Gaps that are not in the chain yet.
+    owed: Vec<Record>,
     /// Paths that calls named.
     named: BTreeSet<RepoPath>,
     /// Directories that appeared while this root was looked at.
@@ -177,6 +179,7 @@ impl RootStore {
             last: None,
             since: Since::default(),
             turn: Arc::new(open_private(&dir.join("observe.lock"))?),
+            owed: Vec::new(),
             named: BTreeSet::new(),
             made: BTreeSet::new(),
             #[cfg(test)]
@@ -299,15 +302,26 @@ impl RootStore {
             let gap = Gap { at: errand.began, reason: error.to_string(), why };
             let record = Record { at: clock(), event: Event::Gap(gap.clone()) };
             self.since.gap = true;
-            // The gap is reported even where it cannot be written: the disk may be what failed.
-            drop(self.chain.append(&[record], Durability::Written));
+            // The gap is reported even where it cannot be written: the disk may be what failed. It is written when it can be.
+            if self.owed.len() < MOST_OWED {
+                self.owed.push(record);
+            }
+            self.write_owed();
             gap
         });
         Observed { foreign: brought.foreign, outcome, remarks: brought.remarks, sight: self.sight() }
     }
 
+    /// Appends the gaps that could not be written when they were met.
+    fn write_owed(&mut self) {
+        if !self.owed.is_empty() && self.chain.append(&self.owed, Durability::Written).is_ok() {
+            self.owed.clear();
+        }
+    }
+
     fn look(&mut self, errand: &Errand<'_>, brought: &mut Brought) -> Result<Observation, StoreError> {
         let _lock = self.lock()?;
+        self.write_owed();
         self.catch_up(brought)?;
         self.ready_table(errand.why)?;
         let base_until = self.base_until(errand.began);
@@ -605,6 +619,8 @@ fn doubtful(changes: &BTreeMap<RepoPath, Change>, began: WallNs) -> Vec<Change> 
     doubted.collect()
 }
 
+/// Gaps that are kept for the chain; what fails beyond them is one stretch with the last.
+const MOST_OWED: usize = 1_000;
 const FLUSH_ABOVE: usize = 16 * 1024 * 1024;
 
 /// Cuts the jobs into batches whose contents fit into memory together.

@@ -68,11 +68,20 @@ pub struct Journal<W: Sink = File> {
 pub trait Sink: Write {
     /// Makes what was written durable.
     fn sync(&mut self) -> std::io::Result<()>;
+
+    /// Takes away what stands behind so many bytes, where that can be done.
+    fn cut(&mut self, _length: u64) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
 }
 
 impl Sink for File {
     fn sync(&mut self) -> std::io::Result<()> {
         self.sync_data()
+    }
+
+    fn cut(&mut self, length: u64) -> std::io::Result<()> {
+        self.set_len(length)
     }
 }
 
@@ -136,8 +145,13 @@ impl<W: Sink> Journal<W> {
             end.lines += 1;
         }
         end.offset += bytes.len() as u64;
-        self.torn = true;
-        self.sink.write_all(&bytes).map_err(|error| StoreError::io("append to", &self.path, error))?;
+        let was_torn = std::mem::replace(&mut self.torn, true);
+        if let Err(error) = self.sink.write_all(&bytes) {
+            // A beginning of one line, which nobody has read and which will be written anew. Of several lines some may stand.
+            let mine = records.len() == 1 && !was_torn;
+            self.torn = !(mine && self.sink.cut(self.end.offset).is_ok());
+            return Err(StoreError::io("append to", &self.path, error));
+        }
         self.torn = false;
         self.end = end;
         match durability {

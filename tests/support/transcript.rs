@@ -50,6 +50,10 @@ pub(crate) enum What {
     JournalLacks(String),
     /// `journal fails REASON`: from now on something of the session is not written.
     JournalFails(String),
+    /// `journal full REASON`: nothing is written from now on, and no look succeeds.
+    JournalFull(String),
+    /// `journal has room`: everything can be written again.
+    JournalHasRoom,
     /// `ask COMMAND`.
     Ask(String),
     /// `answer [KIND] {…}`.
@@ -170,6 +174,8 @@ impl<'a> Parser<'a> {
             "journal" => match split_word(rest) {
                 ("no", kind) => What::JournalLacks(kind.to_owned()),
                 ("fails", reason) => What::JournalFails(reason.to_owned()),
+                ("full", reason) => What::JournalFull(reason.to_owned()),
+                ("has", "room") => What::JournalHasRoom,
                 (kind, pattern) => What::Journal(kind.to_owned(), default_pattern(pattern)),
             },
             "ask" => What::Ask(rest.to_owned()),

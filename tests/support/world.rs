@@ -39,6 +39,10 @@ pub(crate) struct World {
     pub(crate) incomplete: BTreeSet<Log>,
     /// Why the next synced record of a session cannot be written.
     pub(crate) unwritable: Option<String>,
+    /// Why nothing at all is written, nor looked at.
+    pub(crate) full: Option<String>,
+    /// What could not be written.
+    backlog: BTreeMap<Log, Vec<Record>>,
     /// Why the next revert fails.
     pub(crate) refusing: Option<String>,
     /// What a person writes just before the next revert.
@@ -111,6 +115,8 @@ impl World {
             unrecorded: None,
             incomplete: BTreeSet::new(),
             unwritable: None,
+            full: None,
+            backlog: BTreeMap::new(),
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
@@ -180,20 +186,24 @@ impl World {
         while let Some(input) = inputs.pop_front() {
             self.note(format!("> {}", told_input(&input)));
             let actions = self.engine.step(self.now, input);
-            let (mut unwritten, mut follow) = (Vec::new(), Vec::new());
+            let (mut unwritten, mut caught_up, mut follow) = (Vec::new(), Vec::new(), Vec::new());
             for action in actions {
                 self.note(format!("    {}", told_action(&action)));
                 match (action, unwritten.last()) {
                     (Action::Append { log, record, durability }, _) => {
-                        unwritten.extend(self.append(log, record, durability));
+                        match self.write(log, record, durability) {
+                            Ok(told) => caught_up.extend(told),
+                            Err(failed) => unwritten.push(*failed),
+                        }
                     }
+                    (Action::Settle { ask }, _) => caught_up.push(Input::Settled { ask }),
                     (Action::Reply { ask, answer }, Some(Input::AppendFailed { reason, .. })) => {
                         self.replies.push_back((ask, answer.unrecorded(reason)));
                     }
                     (action, _) => follow.extend(self.perform(action)),
                 }
             }
-            inputs.extend(unwritten.into_iter().chain(follow));
+            inputs.extend(unwritten.into_iter().chain(caught_up).chain(follow));
         }
     }
 
@@ -220,6 +230,7 @@ impl World {
         self.run += 1;
         self.engine = Engine::new(setup(self.run, self.config.clone()));
         self.held.clear();
+        self.backlog.clear();
         self.in_vain = self.in_vain.or(self.asked.take());
         self.stalled = false;
         self.editor.clear();
@@ -489,18 +500,36 @@ impl World {
         })
     }
 
-    fn append(&mut self, log: Log, record: Record, durability: Durability) -> Option<Input> {
-        self.order += 1;
-        let synced = durability == Durability::Synced;
-        let refused = if matches!(log, Log::Session(_)) && synced { self.unwritable.take() } else { None };
+    /// Appends for the engine: what could not be written before goes first.
+    fn write(
+        &mut self,
+        log: Log,
+        record: Record,
+        durability: Durability,
+    ) -> Result<Option<Input>, Box<Input>> {
+        let once = matches!(log, Log::Session(_)) && durability == Durability::Synced;
+        let refused = self.full.clone().or_else(|| self.unwritable.take_if(|_| once));
         if let Some(reason) = refused {
+            let owed = self.backlog.entry(log.clone()).or_default();
             if !record.event.is_persons_word() {
+                owed.push(record.clone());
                 self.incomplete.insert(log.clone());
             }
-            return Some(Input::AppendFailed { log, record: Box::new(record), reason });
+            return Err(Box::new(Input::AppendFailed { log, record: Box::new(record), reason }));
         }
+        let owed = self.backlog.remove(&log);
+        let late = owed.as_ref().map(|owed| u32::try_from(owed.len()).unwrap_or(u32::MAX));
+        for record in owed.into_iter().flatten() {
+            self.append(log.clone(), record, Durability::Written);
+        }
+        self.append(log.clone(), record, durability);
+        Ok(late.map(|late| Input::CaughtUp { log, late, lost: 0 }))
+    }
+
+    fn append(&mut self, log: Log, record: Record, durability: Durability) {
+        self.order += 1;
+        let synced = durability == Durability::Synced;
         self.journal.push(Entry { order: self.order, log, record, synced });
-        None
     }
 
     fn open_roots(&mut self, ask: AskId, session: SessionKey, directories: Vec<String>) -> Input {
@@ -550,14 +579,15 @@ impl World {
     fn observe(&mut self, ask: AskId, root: RootId, why: Why) -> Input {
         // A look takes time: it is over before its result is handed in.
         let at = WallNs(self.now.wall.0 - 1);
-        if let Some(reason) = self.failing.take() {
+        if let Some(reason) = self.full.clone().or_else(|| self.failing.take()) {
             let gap = Gap { at, reason, why };
             self.looked.remove(&root);
-            self.append(
-                Log::Root(root.clone()),
-                Record { at, event: Event::Gap(gap.clone()) },
-                Durability::Written,
-            );
+            let record = Record { at, event: Event::Gap(gap.clone()) };
+            if self.full.is_none() {
+                self.append(Log::Root(root.clone()), record, Durability::Written);
+            } else {
+                self.incomplete.insert(Log::Root(root.clone()));
+            }
             let foreign = self.take_foreign(&root);
             return Input::Observed { ask, root, foreign, outcome: Err(gap), sight: None };
         }

@@ -1,0 +1,114 @@
+//! What could not be appended, log by log: it goes before whatever is appended next, so that no order changes.
+
+use crate::engine::{Durability, Input};
+use crate::host::perform::Perform;
+use crate::ledger::{Log, Record};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Records that are kept for a log; what comes after them is lost, and counted.
+const MOST: usize = 10_000;
+
+/// What is owed to the logs.
+#[derive(Debug, Default)]
+pub(crate) struct Backlog(BTreeMap<Log, Owed>);
+
+#[derive(Debug, Default)]
+struct Owed {
+    records: VecDeque<Record>,
+    late: u32,
+    lost: u32,
+}
+
+impl Backlog {
+    /// Appends a record after what is owed. Returns what is to be told when that was made up for.
+    ///
+    /// A record that cannot be appended is owed from now on, unless it is a person's word: who said it hears that it failed.
+    pub(crate) fn append(
+        &mut self,
+        perform: &mut dyn Perform,
+        (log, record): (&Log, &Record),
+        durability: Durability,
+    ) -> Result<Option<Input>, String> {
+        let done = self.make_up(perform, log).and_then(|()| perform.append(log, record, durability));
+        match done {
+            Ok(()) => Ok(self.0.remove(log).map(|owed| Input::CaughtUp {
+                log: log.clone(),
+                late: owed.late,
+                lost: owed.lost,
+            })),
+            Err(reason) => {
+                let owed = self.0.entry(log.clone()).or_default();
+                if owed.records.len() >= MOST {
+                    owed.lost += 1;
+                } else if !record.event.is_persons_word() {
+                    owed.records.push_back(record.clone());
+                }
+                Err(reason)
+            }
+        }
+    }
+
+    /// Appends what is owed to every log, as far as that can be done.
+    pub(crate) fn make_up_for_all(&mut self, perform: &mut dyn Perform) {
+        let logs: Vec<Log> = self.0.keys().cloned().collect();
+        for log in logs {
+            let _ = self.make_up(perform, &log);
+        }
+    }
+
+    fn make_up(&mut self, perform: &mut dyn Perform, log: &Log) -> Result<(), String> {
+        let Some(owed) = self.0.get_mut(log) else { return Ok(()) };
+        while let Some(record) = owed.records.front() {
+            perform.append(log, record, Durability::Written)?;
+            owed.records.pop_front();
+            owed.late += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{SessionKey, TurnNo, WallNs};
+    use crate::engine::Action;
+    use crate::ledger::{Event, Ledger};
+
+    /// A disk that is full, or not.
+    #[derive(Debug, Default)]
+    struct Disk {
+        full: bool,
+        kept: Vec<Record>,
+    }
+
+    impl Perform for Disk {
+        fn append(&mut self, _log: &Log, record: &Record, _durability: Durability) -> Result<(), String> {
+            if self.full {
+                return Err("no space left on device".to_owned());
+            }
+            self.kept.push(record.clone());
+            Ok(())
+        }
+
+        fn start(&mut self, _effect: Action, _ledger: &Ledger) {}
+
+        fn close(&mut self) {}
+    }
+
+    #[test]
+    fn what_could_not_be_appended_comes_before_what_is_appended_next() {
+        let log = Log::Session(SessionKey::new("k"));
+        let turn = |turn| Record { at: WallNs(turn), event: Event::TurnStarted { turn: TurnNo(1) } };
+        let (mut backlog, mut disk) = (Backlog::default(), Disk { full: true, kept: Vec::new() });
+        for at in 1..3 {
+            let failed = backlog.append(&mut disk, (&log, &turn(at)), Durability::Written);
+            assert!(failed.is_err_and(|why| why.contains("no space")));
+        }
+        disk.full = false;
+        let told = backlog.append(&mut disk, (&log, &turn(3)), Durability::Written).expect("there is room");
+        assert!(matches!(told, Some(Input::CaughtUp { late: 2, lost: 0, .. })), "{told:?}");
+        assert_eq!(disk.kept, [turn(1), turn(2), turn(3)]);
+        let told = backlog.append(&mut disk, (&log, &turn(4)), Durability::Written);
+        assert!(matches!(told, Ok(None)), "{told:?}");
+    }
+}

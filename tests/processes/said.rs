@@ -1,0 +1,128 @@
+//! What fails in the middle of a session is said in the conversation, at the end of the turn in which it happens.
+
+#![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
+
+use crate::scratch::{Live, Scratch};
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::{Value, json};
+
+/// Starts a proxy that is told, and not ended, when a file may not grow.
+#[cfg(target_os = "linux")]
+fn session_on_a_disk_with_limits(scratch: &Scratch) -> Live<'_> {
+    let script = "trap '' XFSZ; exec \"$0\" run -- /bin/sh -c \"$1\"";
+    let mut live = scratch.start_by(&["/bin/sh", "-c", script]);
+    live.open(json!({ "cwd": scratch.repository(), "mcpServers": [] }));
+    live
+}
+
+/// From now on no file of the proxy grows beyond so many bytes.
+#[cfg(target_os = "linux")]
+fn limit(live: &Live<'_>, bytes: Option<u64>) {
+    let pid = Pid::from_child(&live.proxy.child);
+    prlimit(Some(pid), Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+}
+
+/// What our own messages say.
+fn said(heard: &[String]) -> String {
+    let ours = heard.iter().filter_map(|line| {
+        let frame: Value = serde_json::from_str(line).unwrap();
+        frame["params"]["update"]["content"]["text"].as_str().map(str::to_owned)
+    });
+    ours.collect::<Vec<_>>().join("\n----\n")
+}
+
+/// How often our own messages say something.
+fn times(heard: &[String], what: &str) -> usize {
+    said(heard).matches(what).count()
+}
+
+fn degraded(scratch: &Scratch) -> Value {
+    scratch.json(&["status"])["roots"][0]["degraded"].clone()
+}
+
+// Law: every degradation is said where the person looks: in the conversation, when it happens.
+#[test]
+fn a_root_that_is_replaced_or_vanishes_is_said_at_the_end_of_the_turn_and_so_is_that_it_is_back() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a", "one\n");
+    let mut live = scratch.session();
+    live.prompt("echo two >> a");
+    for (away, what) in
+        [("mkdir repository; echo x > repository/b", "another directory stands there"), (":", "No such file")]
+    {
+        let heard = live.prompt(&format!("(cd ..; mv repository aside; {away})"));
+        assert_eq!(times(&heard, what), 1, "{heard:?}");
+        assert!(
+            heard.last().is_some_and(|last| last.contains("end_turn")),
+            "it is said after the end: {heard:?}"
+        );
+        let again = live.prompt(":");
+        assert_eq!(times(&again, what), 0, "it is said again: {again:?}");
+        assert!(live.slash("/hunkgate list").contains(what));
+        assert!(live.slash("/hunkgate status").contains(what));
+        let back = live.prompt("(cd ..; rm -rf repository; mv aside repository); echo more >> a");
+        assert_eq!(times(&back, "is recorded again"), 1, "{back:?}");
+        assert_eq!(degraded(&scratch), Value::Null);
+        let status = scratch.json(&["status"]);
+        assert!(status["gaps"].as_u64() > Some(0), "{status}");
+    }
+    live.end();
+}
+
+// Law: a disk that is full in mid-session is said there; what could not be written is written when there is room, and what a
+// person decided meanwhile was refused.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_disk_that_becomes_full_is_said_and_what_it_refused_is_written_when_there_is_room() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a", "one\n");
+    let mut live = session_on_a_disk_with_limits(&scratch);
+    live.prompt("echo two >> a");
+    // Of a longer line only the beginning can be written.
+    limit(&live, Some(scratch.kept_chain().len() as u64 + 20));
+    let heard = live.prompt("echo three >> a");
+    assert_eq!(times(&heard, "File too large"), 1, "{heard:?}");
+    assert_eq!(times(&live.prompt("echo four >> a"), "File too large"), 0);
+    assert!(live.slash("/hunkgate list").contains("File too large"));
+    let accepted = live.slash("/hunkgate accept all");
+    assert!(!accepted.contains("Accepted") && accepted.contains("could not be recorded"), "{accepted}");
+    limit(&live, None);
+    let heard = live.prompt("echo five >> a");
+    assert_eq!(times(&heard, "is recorded again"), 1, "{heard:?}");
+    assert_eq!(degraded(&scratch), Value::Null);
+    let told = |hunks: &[Value]| hunks.iter().map(|hunk| hunk["author_lines"].clone()).collect::<Vec<_>>();
+    let (now, gaps) = (scratch.hunks(), scratch.json(&["status"])["gaps"].clone());
+    live.end();
+    // Nothing was lost, and nothing is said to be damaged: a later process tells the same.
+    let status = scratch.json(&["status"]);
+    assert_eq!((degraded(&scratch), told(&scratch.hunks())), (Value::Null, told(&now)), "{status}");
+    assert_eq!(status["gaps"], gaps, "{status}");
+    assert!(scratch.says(&["log"]).0.contains("records that came late"), "{}", scratch.says(&["log"]).0);
+}
+
+// Law: the same of a state directory in which nothing can be made any more, or which is gone.
+#[test]
+fn a_state_directory_that_becomes_read_only_or_vanishes_is_said() {
+    let scratch = Scratch::git().owned_by_an_ordinary_user();
+    scratch.write("repository/a", "one\n");
+    let mut live = scratch.session();
+    live.prompt("echo two >> a");
+    let (state, aside) = ("\"$HUNKGATE_STATE_DIR\"", "\"$HUNKGATE_STATE_DIR.aside\"");
+    for (breaks, what, mends) in [
+        (format!("chmod -R a-w {state}"), "Permission denied", format!("chmod -R u+w {state}")),
+        (format!("mv {state} {aside}"), "No such file", format!("mv {aside} {state}")),
+    ] {
+        let heard = live.prompt(&format!("{breaks}; echo three >> a"));
+        assert_eq!(times(&heard, what), 1, "{heard:?}");
+        let status = live.slash("/hunkgate status");
+        assert!(status.contains("degraded: ") && status.contains(what), "{status}");
+        let heard = live.prompt(&format!("{mends}; echo four >> a"));
+        assert_eq!(times(&heard, "is recorded again"), 1, "{heard:?}");
+        assert!(!live.slash("/hunkgate status").contains("degraded: "));
+    }
+    let heard = live.prompt(&format!("rm -rf {state}; echo five >> a"));
+    assert_eq!(times(&heard, "No such file"), 1, "{heard:?}");
+    assert_eq!(scratch.read("repository/a"), "one\ntwo\nthree\nfour\nthree\nfour\nfive\n");
+    live.end();
+}
