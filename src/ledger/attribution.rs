@@ -107,7 +107,7 @@ impl Evidence {
             let credit = match found.by.as_slice() {
                 [] => self.rest(None),
                 &[only] if (!before.is_empty() || found.text != *after) && self.is_blind(only, index) => {
-                    self.contested(&self.suspects.iter().collect::<Vec<_>>())
+                    self.blind(only, index)
                 }
                 by => self.claimed(by),
             };
@@ -211,6 +211,14 @@ impl Evidence {
                 .all(|claim| overwrites(&claim.body) && claim.at > self.moment.floor.plus_ms(COMPOSED_MS))
     }
 
+    /// Credits what a suspect overwrote without a look: a command has it like all that it writes, by being alone.
+    fn blind(&self, only: usize, index: &FactIndex) -> Credit {
+        if self.suspects[only].kind == ToolKind::Execute {
+            return self.rest(Some(index));
+        }
+        self.contested(&self.suspects.iter().collect::<Vec<_>>())
+    }
+
     /// Credits lines that the claims of these suspects change.
     fn claimed(&self, by: &[usize]) -> Credit {
         let claimants: Vec<&Suspect> = by.iter().filter_map(|&at| self.suspects.get(at)).collect();
@@ -278,14 +286,19 @@ impl Evidence {
         });
         let beside = self.suspects.len() > 1;
         let undone = |suspect: usize, body: &ClaimBody| {
-            beside && matches!(body, ClaimBody::Delete) && self.suspects[suspect].failed()
+            let takes_away = matches!(body, ClaimBody::Delete | ClaimBody::Move { .. });
+            beside && takes_away && self.suspects[suspect].failed()
         };
         let passed = self.passed.iter().map(|(suspect, body)| (*suspect, body));
-        texts
-            .filter(|&(suspect, body)| self.can_be(body) && !undone(suspect, body))
-            .chain(passed)
-            .map(|(suspect, body)| Claimed { suspect, body })
-            .collect()
+        let texts: Vec<(usize, &ClaimBody)> =
+            texts.filter(|&(suspect, body)| self.can_be(body) && !undone(suspect, body)).collect();
+        // The same text told over what stood there says more than the text alone, and may leave lines to others.
+        let told_over = |&(suspect, body): &(usize, &ClaimBody)| {
+            let over = |(other, fuller): &(usize, &ClaimBody)| *other == suspect && fuller.tells_over(body);
+            texts.iter().any(over)
+        };
+        let texts: Vec<_> = texts.iter().copied().filter(|claim| !told_over(claim)).collect();
+        texts.into_iter().chain(passed).map(|(suspect, body)| Claimed { suspect, body }).collect()
     }
 
     fn can_be(&self, body: &ClaimBody) -> bool {

@@ -4,7 +4,8 @@ use crate::base::{CallId, RepoPath, SessionKey, TurnNo, WallNs};
 use crate::ledger::moment::Moment;
 use crate::ledger::slots::{Slot, Slots};
 use crate::ledger::{
-    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Closing, Hi, Kin, Purpose, ToolKind, Window,
+    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, ClaimText, Closing, Hi, Kin, Purpose, ToolKind,
+    Window,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -565,6 +566,25 @@ impl ClaimBody {
             | Self::Diff { .. }
             | Self::Delete
             | Self::Move { .. } => true,
+        }
+    }
+}
+
+impl ClaimBody {
+    /// Says whether it tells the text that `blind` tells, and over what, which `blind` does not.
+    pub(super) fn tells_over(&self, blind: &Self) -> bool {
+        fn texts(body: &ClaimBody) -> Option<(Option<&ClaimText>, &ClaimText)> {
+            match body {
+                ClaimBody::Whole { old, new } | ClaimBody::Diff { old, new } => Some((old.as_ref(), new)),
+                ClaimBody::Location
+                | ClaimBody::Fragment { .. }
+                | ClaimBody::Delete
+                | ClaimBody::Move { .. } => None,
+            }
+        }
+        match (texts(self), texts(blind)) {
+            (Some((Some(_), own)), Some((None, other))) => own == other,
+            (_, _) => false,
         }
     }
 }
