@@ -5,6 +5,8 @@
 
 #[path = "policy/classes.rs"]
 mod classes;
+#[path = "policy/deeds.rs"]
+mod deeds;
 #[path = "policy/imports.rs"]
 mod imports;
 

@@ -50,7 +50,7 @@ fn share(table: &Table) -> u64 {
 #[test]
 fn an_agent_that_does_one_thing_after_the_other_has_its_lines() {
     let table =
-        races(Cast { person: false, batches: false, jobs: false, draw: Draw::Measured }, 0..2 * SEEDS);
+        races(Cast { person: false, batches: false, jobs: false, draw: Draw::Measured }, 0..5 * SEEDS);
     nothing_is_wrong(&table);
     assert_eq!(table.beside(), 0);
     assert!(share(&table) >= 97, "{} % of what can be attributed is", share(&table));
@@ -58,7 +58,7 @@ fn an_agent_that_does_one_thing_after_the_other_has_its_lines() {
 
 #[test]
 fn calls_side_by_side_and_jobs_left_behind_are_not_taken_for_each_other() {
-    let table = races(Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }, 0..2 * SEEDS);
+    let table = races(Cast { person: false, batches: true, jobs: true, draw: Draw::Measured }, 0..5 * SEEDS);
     nothing_is_wrong(&table);
     assert!(share(&table) >= 97, "{} % of what can be attributed is", share(&table));
 }

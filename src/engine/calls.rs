@@ -1,6 +1,8 @@
 //! Calls: when each could have written, and what it says it writes.
 
-use crate::acp::{CallClaim, CallStatus, CallUpdate, ClaimedIn, Fact, PermissionOption, Said, Wanted};
+use crate::acp::{
+    CallClaim, CallStatus, CallUpdate, ClaimedIn, Fact, PermissionOption, Said, Wanted, WantedBy,
+};
 use crate::base::{CallId, Digest, Leg, RepoPath, RequestKey, RootId, SessionId, WindowId};
 use crate::engine::conversation::{About, Sharpness};
 use crate::engine::hold::Held;
@@ -10,7 +12,7 @@ use crate::ledger::{
     Bound, CallFacts, Claim, ClaimBody, ClaimText, Event, Hi, Log, Purpose, Settlement, Source, ToolKind,
     Why, Window,
 };
-use crate::policy::{self, Context, Flat};
+use crate::policy::{self, Context, Deeds, Flat};
 use crate::session::{CallChange, Leave, OpenCall, Recording, Replay, Runs, Session, TrackedRoot};
 use crate::wire::IdToken;
 use bytes::Bytes;
@@ -69,18 +71,38 @@ impl Engine {
         }
     }
 
-    /// A call told the command that it runs: one that is proven to only read cannot have written anything.
-    pub(super) fn command_told(&mut self, asker: &SessionId, told: Option<(CallId, Runs)>) {
-        let Some((call, runs)) = told else { return };
+    /// A call told the command that it runs: one that is proven to only read cannot have written anything, and the files
+    /// that another is told to write are claimed like those of an edit.
+    pub(super) fn command_told(&mut self, asker: &SessionId, told: Option<(CallId, Deeds)>) {
+        let Some((call, deeds)) = told else { return };
         let Some(id) = self.recorder_of(asker) else { return };
         let Some(session) = self.sessions.get_mut(&id) else { return };
+        let runs = if deeds.only_reads { Runs::Reads } else { Runs::MayWrite };
         if session.calls.runs(&call, runs) {
             self.call_refined(&id, &call);
         }
     }
 
+    /// Adds what a command is told to write, beneath the session's roots, to what its call says: it names it like an edit.
+    pub(super) fn with_deeds(
+        &self,
+        asker: &SessionId,
+        update: &CallUpdate,
+        (deeds, by): (Option<&(CallId, Deeds)>, WantedBy),
+    ) -> CallUpdate {
+        let mut update = update.clone();
+        let session = self.recorder_of(asker).and_then(|id| self.sessions.get(&id));
+        let (Some((_, deeds)), Some(session)) = (deeds, session) else { return update };
+        let beneath = deeds.names.iter().filter(|claim| session.locate(&claim.path).is_ok());
+        update.claims.extend(beneath.cloned().map(|claim| match by {
+            WantedBy::Permission => CallClaim { from: ClaimedIn::Permission, ..claim },
+            WantedBy::FsRead | WantedBy::FsWrite | WantedBy::Terminal | WantedBy::Announced => claim,
+        }));
+        update
+    }
+
     /// Returns what the command does that a message tells of a call.
-    pub(super) fn runs(&self, wanted: &Wanted) -> Option<(CallId, Runs)> {
+    pub(super) fn deeds(&self, wanted: &Wanted) -> Option<(CallId, Deeds)> {
         let (call, command) = wanted.call.clone().zip(wanted.command.as_ref())?;
         let id = self.recorder_of(&wanted.session)?;
         let session = self.sessions.get(&id)?;
@@ -93,8 +115,9 @@ impl Engine {
             secrets: self.setup.withheld.clone(),
             ..Context::at("", &Flat)
         };
-        let reads = !kind.names_its_targets() && policy::only_reads(command, &context);
-        Some((call, if reads { Runs::Reads } else { Runs::MayWrite }))
+        let deeds =
+            if kind.names_its_targets() { Deeds::default() } else { policy::deeds(command, &context) };
+        Some((call, deeds))
     }
 
     fn call_opened(&mut self, id: &SessionId, call: &CallId) {
@@ -245,11 +268,12 @@ impl Engine {
         if let (Some(session), Some(request)) = (self.sessions.get_mut(id), &request) {
             session.turns.ask(request.clone());
         }
-        let runs = wanted.as_ref().and_then(|wanted| self.runs(wanted));
+        let deeds = wanted.as_ref().and_then(|wanted| self.deeds(wanted));
         if let Some(update) = call {
-            self.call_asks(id, update);
+            let update = self.with_deeds(id, update, (deeds.as_ref(), WantedBy::Permission));
+            self.call_asks(id, &update);
         }
-        self.command_told(id, runs);
+        self.command_told(id, deeds);
         self.passes(request.as_ref(), wanted);
         let about = About::Permission { call: call.map(|update| update.call.clone()), options };
         self.remember(Leg::Agent, request, "session/request_permission", (Some(id.clone()), about));

@@ -1,7 +1,7 @@
 //! Frames: what each one means, and that it goes on.
 
 use crate::acp::author::{self, Stripped};
-use crate::acp::{self, Dialect, Fact, Opening, PermissionOption, Wanted};
+use crate::acp::{self, Dialect, Fact, Opening, PermissionOption, Wanted, WantedBy};
 use crate::base::{AskId, CallId, Leg, SessionId, SessionKey};
 use crate::engine::asking::Undecided;
 use crate::engine::enforce::gates;
@@ -265,13 +265,14 @@ impl Engine {
             }
             Fact::Call { session, update } => {
                 self.send(Leg::Editor, line.clone());
-                let runs = wanted.as_ref().and_then(|wanted| self.runs(wanted));
+                let deeds = wanted.as_ref().and_then(|wanted| self.deeds(wanted));
                 if let Some(wanted) = wanted {
                     self.call_says(&wanted, &line);
                     self.told(wanted);
                 }
+                let update = self.with_deeds(&session, &update, (deeds.as_ref(), WantedBy::Announced));
                 self.call_seen(&session, &update);
-                self.command_told(&session, runs);
+                self.command_told(&session, deeds);
             }
             Fact::UserMessage { session } => self.user_message(&session, line),
             Fact::Commands { session } => self.commands(&session, line),

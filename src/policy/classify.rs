@@ -183,23 +183,28 @@ impl Kind {
 }
 
 /// The directories in which the next command may work, after the last one succeeded and after it failed.
-struct Places {
+pub(super) struct Places {
     succeeded: BTreeSet<String>,
     failed: BTreeSet<String>,
 }
 
 impl Places {
-    fn at(context: &Context<'_>) -> Self {
+    pub(super) fn at(context: &Context<'_>) -> Self {
         let here: BTreeSet<String> = [context.cwd.clone()].into();
         Self { succeeded: here.clone(), failed: here }
     }
 
-    /// Judges a part, and moves on to where the next one may work.
-    fn part(&mut self, simple: &Simple, ends_pipeline: bool, context: &Context<'_>) -> Part {
-        let here: BTreeSet<String> = match simple.joint {
+    /// Returns where the next command may work that follows so.
+    pub(super) fn here(&self, joint: Joint) -> BTreeSet<String> {
+        match joint {
             Joint::And => self.succeeded.clone(),
             Joint::Then | Joint::Or | Joint::Pipe => self.succeeded.union(&self.failed).cloned().collect(),
-        };
+        }
+    }
+
+    /// Judges a part, and moves on to where the next one may work.
+    pub(super) fn part(&mut self, simple: &Simple, ends_pipeline: bool, context: &Context<'_>) -> Part {
+        let here = self.here(simple.joint);
         let reads = table::reads(&simple.words, context.git_reads);
         let moves = reads.as_ref().ok().and_then(|reads| reads.moves.clone());
         let redirects = simple.redirects.iter().map(|redirect| leads(redirect, &here, context));

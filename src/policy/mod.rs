@@ -1,7 +1,7 @@
 //! **Job.** What a request wants, whether the rules allow it, and what must not be stored, logged or shown.
 //!
 //! **Words.** [`Subject`] with its [`Effect`]s and [`Evidence`]; [`Plan`], a shell text taken apart; [`classify`] and
-//! [`Classified`]; [`Floor`]; [`Policy`], the rules; [`judge`] and [`Verdict`]; [`Ground`] and [`Context`], the world as far as a
+//! [`Classified`]; [`Floor`]; [`Policy`], the rules; [`judge`] and [`Verdict`]; [`Deeds`], what a command does by its own words; [`Ground`] and [`Context`], the world as far as a
 //! judgement needs it.
 //!
 //! **Laws.**
@@ -13,6 +13,8 @@
 //! 5. A program outside does no more than its configuration lets it, and counts for nothing once it breaks the protocol
 //!    (`assess::tests::whatever_is_not_of_the_protocol_is_worthless`).
 //! 6. Any text is read in bounded stack and time, and gets an answer (`policy::hostile_texts_are_asked_about`).
+//! 7. What a command is said to write, for attribution, is spelled out in it and has one place
+//!    (`policy::deeds::a_path_that_is_not_spelled_out_or_has_no_certain_place_is_no_claim`).
 //!
 //! **Uses.** `base`, `config`, `acp`, `session`, `ledger`.
 //!
@@ -24,6 +26,7 @@ mod arg;
 mod assess;
 mod case;
 mod classify;
+mod deeds;
 mod effect;
 mod floor;
 mod git;
@@ -44,6 +47,7 @@ pub use assess::{
 };
 pub use case::{Case, FileNews, Finding, KnownFiles, UserFile};
 pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
+pub use deeds::{Deeds, deeds};
 pub use effect::{Effect, Evidence, Form, Subject};
 pub use floor::{Floor, Level, Met};
 pub use import::{Carried, Foreign, Imported, Left};
@@ -51,6 +55,4 @@ pub use place::{Class, Context, Flat, Ground, Located, is_within, normal};
 pub use plan::{Assign, Beyond, Joint, Part, Plan, Redirect, Simple, Word};
 pub use rules::{Policy, PolicyError, Tool};
 pub use shell::read;
-pub use verdict::{
-    Layer, Reason, ReasonShape, Risk, Verdict, VerdictShape, judge, judge_command, only_reads,
-};
+pub use verdict::{Layer, Reason, ReasonShape, Risk, Verdict, VerdictShape, judge, judge_command};

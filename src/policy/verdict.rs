@@ -5,7 +5,6 @@ use super::effect::{Effect, Evidence, Form, Subject};
 use super::floor::Level;
 use super::place::{Class, Context, Located};
 use super::rules::{Policy, Rule, Tool};
-use crate::acp::WantedCommand;
 use crate::config::{Decision, Mode};
 use crate::ledger::{Redacted, Redactor};
 use serde::{Deserialize, Serialize};
@@ -138,25 +137,6 @@ pub fn judge(subject: &Subject, policy: &Policy, mode: Mode, context: &Context<'
 /// Judges a command by the pure layers.
 pub fn judge_command(text: &str, policy: &Policy, mode: Mode, context: &Context<'_>) -> Verdict {
     Judge { policy, mode, context }.command(text)
-}
-
-/// Says whether a command is proven to write nothing, whatever the rules say of it. A lone word may be the verb of some
-/// tool, and proves nothing.
-pub fn only_reads(command: &WantedCommand, context: &Context<'_>) -> bool {
-    let mut context = context.clone();
-    if let Some(cwd) = &command.cwd {
-        context.cwd = context.locate(&context.cwd, cwd).asked;
-    }
-    let reads = |text: &str| {
-        let lone = !text.trim().contains(char::is_whitespace) && !matches!(text.trim(), "ls" | "pwd");
-        let classified = classify(text, &context);
-        !lone && classified.only_reads() && classified.floors.is_empty()
-    };
-    command.env.is_empty()
-        && match Form::of(&command.form) {
-            Form::Text(text) => reads(&text),
-            Form::Argv(argv) => reads(&quoted(&argv)) && reads(&argv.join(" ")),
-        }
 }
 
 struct Judge<'j> {

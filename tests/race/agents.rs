@@ -18,6 +18,8 @@ pub(crate) struct Agent {
     pub(crate) input: Input,
     /// Whether it tells edits as whole files.
     pub(crate) whole: bool,
+    /// What it tells of the text that it overwrites with a whole file.
+    pub(crate) overwrites: Overwrites,
     /// From the last write to the end of a call.
     pub(crate) end: (u64, u64),
     /// Whether it has the client write, where the client can.
@@ -26,6 +28,19 @@ pub(crate) struct Agent {
     pub(crate) parallel: u64,
     /// What shows that its reads only read.
     pub(crate) reads: Reads,
+}
+
+/// What an agent tells of the text that it overwrites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Overwrites {
+    /// It tells it with the new one.
+    Told,
+    /// It tells it when it has written.
+    Afterwards,
+    /// It is not known to; three in ten do not.
+    Sometimes,
+    /// It overwrites no file: it patches.
+    Patches,
 }
 
 /// What a read says beside its kind.
@@ -73,6 +88,7 @@ const fn agent(name: &'static str, edit: (i64, i64), shell: (i64, i64), end: (u6
         asks: Some((1, 36)),
         input: Input::Announced,
         whole: false,
+        overwrites: Overwrites::Sometimes,
         end,
         client: false,
         parallel: 3,
@@ -86,29 +102,34 @@ pub(crate) const AGENTS: [Agent; 13] = [
         input: Input::Before,
         asks: Some((8, 35)),
         reads: Reads::Meta(&["claudeCode", "toolName"], "Read"),
+        overwrites: Overwrites::Afterwards,
         ..agent("claude", (286, 435), (380, 500), (2, 10))
     },
     Agent {
         asks: None,
         parallel: 2,
         reads: Reads::Command,
+        overwrites: Overwrites::Patches,
         ..agent("codex, full access", (-5, -1), (-150, -100), (3, 5))
     },
     Agent {
         asks: Some((40, 75)),
         parallel: 2,
         reads: Reads::Command,
+        overwrites: Overwrites::Patches,
         ..agent("codex", (34, 62), (-150, -30), (10, 30))
     },
     Agent {
         asks: Some((1, 15)),
         parallel: 2,
         reads: Reads::Command,
+        overwrites: Overwrites::Patches,
         ..agent("zed codex", (-1, 1), (-150, -145), (1, 6))
     },
     Agent {
         reads: Reads::Id("read_file"),
         whole: true,
+        overwrites: Overwrites::Told,
         client: true,
         parallel: 1,
         asks: Some((2, 96)),
@@ -116,6 +137,7 @@ pub(crate) const AGENTS: [Agent; 13] = [
     },
     Agent {
         whole: true,
+        overwrites: Overwrites::Told,
         input: Input::WithWrite,
         asks: Some((3, 24)),
         reads: Reads::Title("read"),
@@ -124,6 +146,7 @@ pub(crate) const AGENTS: [Agent; 13] = [
     Agent {
         reads: Reads::Meta(&["toolName"], "read_file"),
         whole: true,
+        overwrites: Overwrites::Told,
         client: true,
         input: Input::Before,
         asks: Some((18, 51)),
@@ -139,6 +162,7 @@ pub(crate) const AGENTS: [Agent; 13] = [
     Agent { asks: None, ..agent("pi", (-1, 18), (10, 25), (1, 5)) },
     Agent {
         reads: Reads::Meta(&["tool_name"], "read_file"),
+        overwrites: Overwrites::Patches,
         asks: Some((6, 36)),
         ..agent("vibe", (-6, 11), (50, 70), (20, 130))
     },

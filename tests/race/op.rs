@@ -2,6 +2,7 @@
 
 use super::agents::Agent;
 use super::dice::Dice;
+use std::collections::BTreeSet;
 
 /// What kind of work a call is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,8 +21,10 @@ pub(crate) enum Work {
     Silent,
     /// `fs/write_text_file`: the client writes.
     Client,
-    /// A command that writes in several files.
+    /// A command that writes in several files, which its words do not name.
     Shell,
+    /// A command whose words name the files that it writes.
+    Spelled,
     /// A command that only reads, and can be seen to.
     Look,
     /// A call that only reads.
@@ -39,6 +42,7 @@ impl Work {
             Self::Silent => "edit, untold",
             Self::Client => "client write",
             Self::Shell => "shell",
+            Self::Spelled => "shell, spelled out",
             Self::Look => "shell, reads",
             Self::Read => "read",
         }
@@ -50,9 +54,43 @@ impl Work {
                 "edit"
             }
             Self::Delete => "delete",
-            Self::Shell | Self::Look => "execute",
+            Self::Shell | Self::Spelled | Self::Look => "execute",
             Self::Read => "read",
         }
+    }
+}
+
+/// One thing that a command does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    Remove(String),
+    Move(String, String),
+    MakeExecutable(String),
+    Create(String, String),
+    Change(String),
+}
+
+impl Deed {
+    /// Returns it in the words of a shell.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Remove(file) => format!("rm -f {file}"),
+            Self::Move(from, to) => format!("mv {from} {to}"),
+            Self::MakeExecutable(file) => format!("chmod +x {file}"),
+            Self::Create(file, text) => format!("cat > {file} <<'END'\n{text}END"),
+            Self::Change(file) => format!("sed -i -f edits.sed {file}"),
+        }
+    }
+
+    /// Returns the files that it names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        let (first, second) = match self {
+            Self::Move(from, to) => (from, Some(to)),
+            Self::Remove(file) | Self::MakeExecutable(file) | Self::Create(file, _) | Self::Change(file) => {
+                (file, None)
+            }
+        };
+        std::iter::once(first).chain(second).map(String::as_str)
     }
 }
 
@@ -110,6 +148,10 @@ pub(crate) struct Op {
     pub(crate) job: Option<u64>,
     /// It has looked for what to write.
     pub(crate) decided: bool,
+    /// What its words say that it does, once decided; the last first.
+    pub(crate) script: Vec<Deed>,
+    /// The files of which its words tell what becomes of them, once they were heard, or have come true.
+    pub(crate) texts: BTreeSet<String>,
     /// What it claims, once decided: path, old and new text.
     pub(crate) told: Option<(String, Option<String>, String)>,
     /// From the announcement until the agent had the client's answer, for what the client writes.
@@ -142,7 +184,7 @@ impl Op {
     fn tells(&self) -> bool {
         match self.work {
             Work::Fragment | Work::Whole | Work::Create | Work::Delete | Work::Client => true,
-            Work::PathOnly | Work::Silent | Work::Shell | Work::Look | Work::Read => false,
+            Work::PathOnly | Work::Silent | Work::Shell | Work::Spelled | Work::Look | Work::Read => false,
         }
     }
 
@@ -184,7 +226,8 @@ impl Op {
         work: Work,
         (id, turn): (String, u32),
     ) -> Self {
-        let (from, to) = if matches!(work, Work::Shell | Work::Look) { agent.shell } else { agent.edit };
+        let (from, to) =
+            if matches!(work, Work::Shell | Work::Spelled | Work::Look) { agent.shell } else { agent.edit };
         let drawn = from + i64::try_from(dice.within(0, from.abs_diff(to))).unwrap_or(0);
         let (first, gap) = match agent.asks.filter(|_| asks && work != Work::Client) {
             Some((from, to)) => (First::Permission, dice.within(from, to)),
@@ -197,7 +240,7 @@ impl Op {
     }
 
     fn plain(dice: &mut Dice, work: Work, (id, turn): (String, u32)) -> Self {
-        let steps = if work == Work::Shell { dice.within(0, 3) } else { 0 };
+        let steps = if matches!(work, Work::Shell | Work::Spelled) { dice.within(0, 3) } else { 0 };
         Self {
             work,
             first: First::Message,
@@ -209,6 +252,8 @@ impl Op {
             more: (0..steps).map(|_| dice.skewed(1, 900)).collect(),
             job: None,
             decided: false,
+            script: Vec::new(),
+            texts: BTreeSet::new(),
             told: None,
             passes: None,
             read: None,

@@ -49,7 +49,7 @@ impl Reason {
     /// Says why the line that `ops[writer]` wrote to `path` at `at` has no call.
     pub(crate) fn of(ops: &[Op], writer: usize, (path, at): (&str, u64), stirred: bool) -> Self {
         let own = &ops[writer];
-        if own.texted {
+        if own.texted || own.texts.contains(path) {
             return Self::Told;
         }
         if !own.names(path) && own.heard.is_none_or(|heard| at < heard) {
@@ -80,7 +80,8 @@ pub(crate) fn rivals<'a>(ops: &'a [Op], writer: usize, (path, at): (&str, u64)) 
 impl Op {
     /// Says whether any of its messages named the path.
     fn names(&self, path: &str) -> bool {
-        self.named && self.told.as_ref().is_some_and(|(file, _, _)| file == path)
+        let spells = || self.script.iter().any(|deed| deed.files().any(|file| file == path));
+        self.named && (self.told.as_ref().is_some_and(|(file, _, _)| file == path) || spells())
     }
 
     /// Says whether it may have written there then, by what it said: it was heard of at most 250 ms later, had not
@@ -88,6 +89,6 @@ impl Op {
     fn may_have_written(&self, path: &str, at: u64) -> bool {
         let open = self.heard.is_some_and(|heard| heard <= at + 250) && at <= self.span.1;
         let elsewhere = self.named && !self.names(path);
-        open && (!elsewhere || self.work == Work::Read)
+        open && (!elsewhere || matches!(self.work, Work::Read | Work::Spelled))
     }
 }

@@ -1,21 +1,22 @@
 //! What the scripted agent does, and what it says of it.
 
-use super::agents::Reads;
-use super::op::{Draw, First, Input as Told, Op, Work};
-use super::stage::{Beat, Race, full};
+use super::agents::{Overwrites, Reads};
+use super::op::{Deed, Draw, First, Input as Told, Op, Work};
+use super::stage::{Beat, ROOT, Race, full};
 use super::truth::Writer;
 use serde_json::{Value, json};
 
 /// What a call of a measured agent does, in parts of a hundred. Edits that tell only a path, or nothing, are no measured
 /// agent's; a few are drawn for those that were not measured.
-const MEASURED: [(Work, usize); 9] = [
+const MEASURED: [(Work, usize); 10] = [
     (Work::Fragment, 32),
     (Work::Whole, 12),
     (Work::Create, 12),
     (Work::Delete, 4),
     (Work::PathOnly, 2),
     (Work::Silent, 2),
-    (Work::Shell, 24),
+    (Work::Shell, 12),
+    (Work::Spelled, 12),
     (Work::Look, 8),
     (Work::Read, 12),
 ];
@@ -23,6 +24,7 @@ const MEASURED: [(Work, usize); 9] = [
 fn work() -> Vec<Work> {
     let often = [Work::Fragment, Work::Shell];
     let all = [
+        Work::Spelled,
         Work::Fragment,
         Work::Whole,
         Work::Create,
@@ -74,9 +76,9 @@ impl Race {
             if op.cut {
                 self.batches = 0;
             }
-            if op.work == Work::Shell {
+            if matches!(op.work, Work::Shell | Work::Spelled) {
                 // Models batch one command at most: two at once are contested by their nature.
-                works.retain(|work| *work != Work::Shell);
+                works.retain(|work| !matches!(work, Work::Shell | Work::Spelled));
                 let leaves = self.cast.jobs && self.dice.percent(15);
                 op.job = leaves.then(|| self.dice.within(300, 2_000));
             }
@@ -102,6 +104,7 @@ impl Race {
         match work {
             Work::Fragment | Work::Whole | Work::Create if lent => Work::Client,
             Work::Fragment if self.agent.whole => Work::Whole,
+            Work::Whole if self.agent.overwrites == Overwrites::Patches => Work::Fragment,
             Work::Fragment
             | Work::Whole
             | Work::Create
@@ -110,6 +113,7 @@ impl Race {
             | Work::Silent
             | Work::Client
             | Work::Shell
+            | Work::Spelled
             | Work::Look
             | Work::Read => work,
         }
@@ -162,6 +166,11 @@ impl Race {
             return;
         }
         op.decided = true;
+        if op.work == Work::Spelled {
+            let steps = op.more.len() + 1;
+            self.ops[at].script = (0..steps).map(|_| self.deed(at)).collect();
+            return;
+        }
         if op.work == Work::Create {
             let text: String = (0..self.dice.within(1, 5)).map(|_| self.line(Writer::Call(at))).collect();
             self.ops[at].told = Some((format!("n{at}"), None, text));
@@ -176,9 +185,12 @@ impl Race {
         let Some((old, new)) = self.edit(Writer::Call(at), &text) else { return };
         let whole = text.replacen(&old, &new, 1);
         let told = match self.ops[at].work {
-            // An agent that tells whole files tells what stood there before, too.
             Work::Whole | Work::Client => {
-                let blind = self.dice.percent(30) && !(self.agent.whole && self.cast.draw == Draw::Measured);
+                let blind = match (self.cast.draw, self.agent.overwrites) {
+                    (Draw::Hostile, _) | (Draw::Measured, Overwrites::Sometimes) => self.dice.percent(30),
+                    (Draw::Measured, Overwrites::Told | Overwrites::Patches) => false,
+                    (Draw::Measured, Overwrites::Afterwards) => true,
+                };
                 (file, (!blind).then_some(text), whole)
             }
             Work::Fragment
@@ -187,6 +199,7 @@ impl Race {
             | Work::PathOnly
             | Work::Silent
             | Work::Shell
+            | Work::Spelled
             | Work::Look
             | Work::Read => (file, Some(old), new),
         };
@@ -200,6 +213,15 @@ impl Race {
         op.named |= op.told.is_some() && op.work != Work::Silent;
         match op.work {
             Work::Shell => update["rawInput"] = json!({"command": "make things"}),
+            Work::Spelled => {
+                op.named = true;
+                op.texts.extend(op.script.iter().filter_map(|deed| match deed {
+                    Deed::Create(file, _) => Some(file.clone()),
+                    Deed::Remove(_) | Deed::Move(..) | Deed::MakeExecutable(_) | Deed::Change(_) => None,
+                }));
+                let words: Vec<String> = op.script.iter().rev().map(Deed::words).collect();
+                update["rawInput"] = json!({"command": ["bash", "-lc", words.join("\n")], "cwd": ROOT});
+            }
             Work::Look => {
                 op.proven = true;
                 update["rawInput"] = json!({"command": "git status --short"});
@@ -255,7 +277,7 @@ impl Race {
         match self.ops[at].work {
             Work::Look | Work::Read => {}
             Work::Client => return self.pass(at),
-            Work::Shell => {
+            Work::Shell | Work::Spelled => {
                 let rest = self.ops[at].more.pop();
                 self.command(at);
                 if let Some(after) = rest {
@@ -321,12 +343,28 @@ impl Race {
         }
     }
 
+    /// Tells what it has overwritten, in the way of claude.
+    fn tell_what_stood(&mut self, at: usize) {
+        let (Some((file, None, new)), Some(old)) = (&self.ops[at].told, &self.ops[at].read) else { return };
+        let response = json!({"type":"update","filePath":full(file),"content":new,"originalFile":old});
+        let update = json!({"sessionUpdate":"tool_call_update","toolCallId":self.ops[at].id,"_meta":{"claudeCode":{"toolName":"Write","toolResponse":response}}});
+        self.update(&update);
+    }
+
     pub(super) fn done(&mut self, at: usize) {
+        let measured = self.cast.draw == Draw::Measured && self.agent.overwrites == Overwrites::Afterwards;
+        if measured && self.ops[at].work == Work::Whole {
+            self.tell_what_stood(at);
+        }
         let failed = self.ops[at].failed;
         self.input(at, Some(if failed { "failed" } else { "completed" }));
         // That its path is gone is the whole text of a delete.
         let op = &mut self.ops[at];
         op.texted |= op.work == Work::Delete && op.said && !failed;
+        if op.named && !failed {
+            let gone = op.script.iter().filter(|deed| matches!(deed, Deed::Remove(_) | Deed::Move(..)));
+            op.texts.extend(gone.flat_map(Deed::files).map(str::to_owned));
+        }
         self.ops[at].span.1 = self.now;
         if let Some(after) = self.ops[at].job {
             self.plan(after, Beat::Job(at));
@@ -343,32 +381,46 @@ impl Race {
         }
     }
 
-    /// One thing that a command does.
+    /// Does the next thing that a command does.
     fn command(&mut self, at: usize) {
         let by = Writer::Call(at);
-        let file = self.some_file();
-        match self.dice.within(0, 19) {
-            0 => {
+        let steps = self.ops[at].more.len();
+        let deed = self.ops[at].script.get(steps).cloned().unwrap_or_else(|| self.deed(at));
+        match deed {
+            Deed::Remove(file) => {
                 self.remove(by, &file);
             }
-            1 => {
-                let to = format!("m{at}x{}", self.lines);
+            Deed::Move(file, to) => {
                 let from = full(&file);
-                if !self.emptied.contains(&file)
-                    && self.world.tree.rename(&from, &full(&to), self.world.now.wall)
-                {
+                let moved = !self.emptied.contains(&file)
+                    && self.world.tree.rename(&from, &full(&to), self.world.now.wall);
+                if moved {
                     self.truth.moved(by, &file, &to);
                 }
+                // The last of several commands says how they ended.
+                self.ops[at].failed |= !moved && steps == 0;
             }
-            2 => {
+            Deed::MakeExecutable(file) => {
                 self.world.tree.chmod(&full(&file), true, self.world.now.wall);
             }
+            Deed::Create(name, text) => self.replace(by, &name, &text),
+            Deed::Change(file) => self.change(by, &file),
+        }
+    }
+
+    /// Draws one thing that a command does.
+    fn deed(&mut self, at: usize) -> Deed {
+        let file = self.some_file();
+        match self.dice.within(0, 19) {
+            0 => Deed::Remove(file),
+            1 => Deed::Move(file, format!("m{at}x{}", self.lines)),
+            2 => Deed::MakeExecutable(file),
             3..=5 => {
                 let name = format!("s{at}x{}", self.lines);
-                let text: String = (0..self.dice.within(1, 4)).map(|_| self.line(by)).collect();
-                self.replace(by, &name, &text);
+                let text = (0..self.dice.within(1, 4)).map(|_| self.line(Writer::Call(at))).collect();
+                Deed::Create(name, text)
             }
-            _ => self.change(by, &file),
+            _ => Deed::Change(file),
         }
     }
 }
