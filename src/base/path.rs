@@ -70,6 +70,11 @@ impl RepoPath {
             && self.0[directory.0.len()] == b'/'
     }
 
+    /// Says whether one of the two lies beneath the other: no file can stand at both.
+    pub fn excludes(&self, other: &Self) -> bool {
+        self.is_beneath(other) || other.is_beneath(self)
+    }
+
     /// Says whether the bytes are UTF-8.
     pub fn is_utf8(&self) -> bool {
         self.0.to_str().is_ok()

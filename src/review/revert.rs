@@ -44,11 +44,12 @@ pub(super) fn reverts(listing: &Listing, blobs: &dyn Blobs, chosen: &[Chosen<'_>
     reverts
 }
 
-/// Takes out the removals of renamed files: their content must stand at its old path first.
+/// Takes out the removals of renamed files: their content must stand at its old path first, where it can while the other is there.
 fn split_renames(listing: &Listing, files: Vec<FilePlan>) -> (Vec<FilePlan>, Vec<FilePlan>) {
     let renamed = |plan: &FilePlan| {
         listing.hunks.iter().any(|hunk| {
-            matches!(hunk.entry, Entry::Rename { .. }) && hunk.root == plan.root && hunk.path == plan.path
+            let Entry::Rename { old_path } = &hunk.entry else { return false };
+            hunk.root == plan.root && hunk.path == plan.path && !hunk.path.excludes(old_path)
         })
     };
     files.into_iter().partition(|plan| plan.wanted == Wanted::Absent && renamed(plan))

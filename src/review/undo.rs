@@ -199,8 +199,9 @@ fn refuse_halves(ways: &[Way<'_>], steps: &mut BTreeMap<(RootId, RepoPath), Step
 /// Orders files: removals, then what may stand in their place, then the removals of what was renamed away.
 fn turn_of(ways: &[Way<'_>], plan: &FilePlan) -> u8 {
     let renamed = ways.iter().any(|way| {
-        let paths = [Some(&way.decision.path), way.decision.old_path.as_ref()];
-        way.decision.old_path.is_some() && way.decision.root == plan.root && paths.contains(&Some(&plan.path))
+        let Some(old) = &way.decision.old_path else { return false };
+        let path = &way.decision.path;
+        way.decision.root == plan.root && [path, old].contains(&&plan.path) && !path.excludes(old)
     });
     match (plan.wanted == Wanted::Absent, renamed) {
         (true, false) => 0,

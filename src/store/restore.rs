@@ -13,6 +13,7 @@ use crate::store::swap::{Place, Site, is_unsupported, permissions};
 use crate::store::walk::TEMPORARY;
 use crate::store::{RootStore, StoreError};
 use rustix::fs::{AtFlags, Mode as FsMode, OFlags, fchmod, mkdirat, unlinkat};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -67,8 +68,10 @@ impl RootStore {
     /// Stores the contents of a revert and draws its temporary names. Changes nothing in the worktree.
     pub fn prepare(&mut self, plans: &[FilePlan]) -> Vec<Result<RevertFile, RevertOutcome>> {
         let locked = self.lock().and_then(|lock| self.objects.catch_up().map(|()| lock));
+        let going =
+            plans.iter().filter(|plan| plan.wanted == Wanted::Absent).map(|plan| &plan.path).collect();
         let prepared: Vec<_> = match &locked {
-            Ok(_) => plans.iter().map(|plan| self.prepare_one(plan)).collect(),
+            Ok(_) => plans.iter().map(|plan| self.prepare_one(plan, &going)).collect(),
             Err(error) => plans.iter().map(|_| Err(Stop::Said(error.to_string()))).collect(),
         };
         let stored = self.objects.flush().and_then(|_| self.objects.sync());
@@ -87,7 +90,31 @@ impl RootStore {
 
     /// Carries a prepared revert out. Its intent has been synced.
     pub fn restore(&mut self, files: &[RevertFile]) -> Vec<RevertOutcome> {
-        self.each(files, Self::restore_one)
+        let mut outcomes = self.each(files, Self::restore_one);
+        self.bring_back_halves(files, &mut outcomes);
+        outcomes
+    }
+
+    /// A file that stood in the way of its own return, at a path above or beneath it, was removed first. Where it did not
+    /// return it is put back.
+    fn bring_back_halves(&mut self, files: &[RevertFile], outcomes: &mut [RevertOutcome]) {
+        let is_done = |outcome: &RevertOutcome| matches!(outcome.result, RevertResult::Done { .. });
+        for (at, gone) in files.iter().enumerate().filter(|(_, file)| file.method == Method::Remove) {
+            let missing = files.iter().zip(outcomes.iter()).any(|(file, outcome)| {
+                let same =
+                    file.wanted.map(|wanted| wanted.blob) == gone.expected.map(|expected| expected.blob);
+                file.method == Method::Create && same && !is_done(outcome) && file.path.excludes(&gone.path)
+            });
+            if !missing || gone.expected.is_none() || !is_done(&outcomes[at]) {
+                continue;
+            }
+            let back =
+                RevertFile { expected: None, wanted: gone.expected, method: Method::Create, ..gone.clone() };
+            if matches!(self.each(&[back], Self::restore_one).as_slice(), [outcome] if is_done(outcome)) {
+                let reason = "the other half of its rename cannot be done".to_owned();
+                outcomes[at].result = RevertResult::Failed { reason };
+            }
+        }
     }
 
     /// Finishes or takes back a revert that a dead process had begun, and removes its temporaries.
@@ -116,12 +143,16 @@ impl RootStore {
 
     // ── preparing ──
 
-    fn prepare_one(&mut self, plan: &FilePlan) -> Result<RevertFile, Stop> {
+    fn prepare_one(&mut self, plan: &FilePlan, going: &BTreeSet<&RepoPath>) -> Result<RevertFile, Stop> {
         let wanted = self.wanted_state(plan)?;
         let top = self.open_as_seen()?;
         let temporary = temporary_beside(&plan.path)?;
         let site = site_of(&top, &plan.path, Some(&temporary));
         let found = match &site {
+            Ok(site) if plan.expected.is_none() && site.is_directory() => {
+                stays_in(site, &plan.path, going)?;
+                None
+            }
             Ok(site) => site.read(Place::Path, &self.reading()).map_err(io("read"))?,
             Err(error) if is_absence(error) => None,
             Err(error) => return Err(Stop::Said(error.to_string())),
@@ -239,10 +270,19 @@ impl RootStore {
         let bytes = self.bytes_of(&wanted)?;
         make_parents(&top, &file.path).map_err(io("make the directory of"))?;
         let site = self.site(file)?;
-        self.check(&site, None)?;
+        let hollow = site.is_directory();
+        if hollow {
+            stays_in(&site, &file.path, &BTreeSet::new())?;
+        } else {
+            self.check(&site, None)?;
+        }
         self.between(Step::Checked)?;
-        site.make_like(&bytes, wanted.mode).map_err(io("write"))?;
+        site.make_new(&bytes, wanted.mode).map_err(io("write"))?;
         self.between(Step::Written)?;
+        if hollow && let Err(error) = site.remove_hollow() {
+            site.unlink(Place::Temporary).map_err(io("remove the temporary of"))?;
+            return Err(Stop::Io("remove the directory that stands at", error));
+        }
         if let Err(error) = site.move_from(Place::Temporary) {
             site.unlink(Place::Temporary).map_err(io("remove the temporary of"))?;
             let taken = error.kind() == std::io::ErrorKind::AlreadyExists;
@@ -352,7 +392,12 @@ impl RootStore {
             Err(Stop::Stale(_)) if file.wanted.is_none() => return Ok(done_absent()),
             Err(stop) => return Err(stop),
         };
-        let path = site.read(Place::Path, &self.reading()).map_err(io("read"))?;
+        // A directory in the place of a file that goes, or is to come back, is no file.
+        let no_file = matches!(file.method, Method::Create | Method::Remove) && site.is_directory();
+        let path = match no_file {
+            true => None,
+            false => site.read(Place::Path, &self.reading()).map_err(io("read"))?,
+        };
         let temporary = match file.temporary {
             Some(_) => site.read(Place::Temporary, &self.reading()).map_err(io("read the temporary of"))?,
             None => None,
@@ -495,6 +540,18 @@ fn result_of(result: Result<RevertResult, Stop>) -> RevertResult {
 
 fn done_absent() -> RevertResult {
     RevertResult::Done { left: None, remark: None }
+}
+
+/// Refuses where a directory that has to go holds a file that does not go with it.
+fn stays_in(site: &Site, path: &RepoPath, going: &BTreeSet<&RepoPath>) -> Result<(), Stop> {
+    let stays = |beneath: &[u8]| path.join(beneath).map_or(true, |found| !going.contains(&found));
+    match site.first_file(&stays).map_err(io("look into the directory that stands at"))? {
+        Some(found) => {
+            let found = String::from_utf8_lossy(&found).into_owned();
+            Err(Stop::Said(format!("a directory stands there now, and {path}/{found} in it stays")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn wanted_of(file: &RevertFile) -> Result<FileState, Stop> {

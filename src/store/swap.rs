@@ -4,12 +4,12 @@ use crate::ledger::Mode;
 use crate::store::read::{Reading, Taken, is_absence};
 use crate::store::stat;
 use rustix::fs::{
-    AtFlags, Gid, Mode as FsMode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown, fgetxattr,
-    flistxattr, fsetxattr, fstat, linkat, openat, renameat_with, statat, symlinkat, unlinkat,
+    AtFlags, Dir, FileType, Gid, Mode as FsMode, OFlags, RenameFlags, Stat, Uid, XattrFlags, fchmod, fchown,
+    fgetxattr, flistxattr, fsetxattr, fstat, linkat, openat, renameat_with, statat, symlinkat, unlinkat,
 };
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Result, Write as _};
+use std::io::{Error, Result, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -46,7 +46,7 @@ impl Site {
     pub(crate) fn read(&self, place: Place, reading: &Reading<'_>) -> Result<Option<Taken>> {
         match reading.read_in(self.dir.as_fd(), self.at(place).as_bytes(), &self.name) {
             Ok(Some((taken, _))) => Ok(Some(taken)),
-            Ok(None) => Err(std::io::Error::other("something that is no file stands there")),
+            Ok(None) => Err(Error::other("something that is no file stands there")),
             Err(error) if is_absence(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -87,6 +87,41 @@ impl Site {
             self.unlink(Place::Temporary)?;
         }
         made
+    }
+
+    /// Makes the temporary with these bytes, like nothing that was there before.
+    pub(crate) fn make_new(&self, bytes: &[u8], mode: Mode) -> Result<()> {
+        if mode == Mode::Symlink {
+            return Ok(symlinkat(OsStr::from_bytes(bytes), &self.dir, self.at(Place::Temporary))?);
+        }
+        let file = self.create(None, mode)?;
+        let made = fill(&file, bytes, mode, None);
+        if made.is_err() {
+            self.unlink(Place::Temporary)?;
+        }
+        made.map(drop)
+    }
+
+    /// Says whether a directory stands at the path.
+    pub(crate) fn is_directory(&self) -> bool {
+        self.stat().is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    }
+
+    /// Returns the first of what the directory at the path holds, beneath it, that is no directory and `counts`.
+    pub(crate) fn first_file(&self, counts: &dyn Fn(&[u8]) -> bool) -> Result<Option<Vec<u8>>> {
+        let top = self.open_directory()?;
+        first_file(&top, (&[], 0), counts)
+    }
+
+    /// Removes the directory at the path with the directories beneath it. Where anything else is in one of them it fails, and
+    /// nothing but empty directories is gone.
+    pub(crate) fn remove_hollow(&self) -> Result<()> {
+        remove_hollow(&self.open_directory()?, 0)?;
+        Ok(unlinkat(&self.dir, self.at(Place::Path), AtFlags::REMOVEDIR)?)
+    }
+
+    fn open_directory(&self) -> Result<OwnedFd> {
+        Ok(openat(&self.dir, self.at(Place::Path), INTO, FsMode::empty())?)
     }
 
     fn create(&self, like: Option<&File>, mode: Mode) -> Result<File> {
@@ -147,8 +182,68 @@ impl Site {
     }
 }
 
+/// How a directory is opened: itself, not what a link names.
+const INTO: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Directories within each other that are looked into.
+const DEEPEST: u32 = 256;
+
+fn first_file(
+    dir: &OwnedFd,
+    (above, depth): (&[u8], u32),
+    counts: &dyn Fn(&[u8]) -> bool,
+) -> Result<Option<Vec<u8>>> {
+    if depth > DEEPEST {
+        return Err(Error::other("it is too deep"));
+    }
+    let mut entries = entries(dir)?;
+    entries.sort();
+    for (name, is_directory) in entries {
+        let path = if above.is_empty() { name.clone() } else { [above, b"/", &name].concat() };
+        if is_directory {
+            let inner = openat(dir, OsStr::from_bytes(&name), INTO, FsMode::empty())?;
+            let found = first_file(&inner, (&path, depth + 1), counts)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        } else if counts(&path) {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+fn remove_hollow(dir: &OwnedFd, depth: u32) -> Result<()> {
+    if depth > DEEPEST {
+        return Err(Error::other("it is too deep"));
+    }
+    for (name, is_directory) in entries(dir)? {
+        if !is_directory {
+            return Err(Error::from(rustix::io::Errno::NOTEMPTY));
+        }
+        let name = OsStr::from_bytes(&name);
+        remove_hollow(&openat(dir, name, INTO, FsMode::empty())?, depth + 1)?;
+        unlinkat(dir, name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+/// Lists a directory: each name, and whether it is a directory.
+fn entries(dir: &OwnedFd) -> Result<Vec<(Vec<u8>, bool)>> {
+    let mut found = Vec::new();
+    for entry in Dir::read_from(dir)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let stat = statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?;
+        found.push((name.to_vec(), FileType::from_raw_mode(stat.st_mode) == FileType::Directory));
+    }
+    Ok(found)
+}
+
 /// Says whether an exchange is something this file system cannot do.
-pub(crate) fn is_unsupported(error: &std::io::Error) -> bool {
+pub(crate) fn is_unsupported(error: &Error) -> bool {
     use rustix::io::Errno;
     [Errno::INVAL, Errno::NOSYS, Errno::NOTSUP]
         .iter()

@@ -414,3 +414,74 @@ fn a_mirror_push_carries_nothing_of_ours() {
         scratch.says_git(&["--git-dir", mirror, "cat-file", "--batch-all-objects", "--batch-check"]);
     assert_eq!(objects.lines().count(), 3, "a commit, a tree and a blob: {objects}");
 }
+
+// Law: one reject and its undo put whole what one call did, also where a file and a directory take each other's place.
+#[test]
+fn a_file_that_became_a_directory_or_the_other_way_round_goes_back_in_one_command_and_forward_again() {
+    for (name, work) in [
+        (
+            "a file becomes a directory",
+            "rm f; mkdir -p f/deep; echo new > f/b; echo new2 > f/deep/c; mkdir f/empty",
+        ),
+        ("a directory becomes a file", "rm -r d; echo new > d"),
+        ("a link becomes a directory", "rm l; mkdir -p l/deep; echo new > l/deep/c"),
+        ("a directory becomes a link", "rm -r d; ln -s f d"),
+        ("a file is moved beneath its own name", "mv f t; mkdir f; mv t f/g"),
+        ("a file is moved above itself", "mv d/x t; rm -r d; mv t d"),
+        ("names that differ in case", "rm f; mkdir F; mv d/x F/f; rm -r d"),
+    ] {
+        for live in [true, false] {
+            let scratch = Scratch::git();
+            scratch.write("repository/f", "one\ntwo\nthree\n");
+            scratch.write("repository/d/x", "alpha\nbeta\ngamma\ndelta\n");
+            scratch.write("repository/d/deep/y", "y\n");
+            symlink("f", scratch.at("repository/l")).unwrap();
+            let tree = || {
+                let mut tree = files(&scratch.repository());
+                tree.retain(|path, (mode, _)| {
+                    let inside = path.strip_prefix(scratch.repository()).unwrap();
+                    !inside.starts_with(".git") && *mode & 0o170_000 != 0o040_000
+                });
+                tree
+            };
+            let before = tree();
+            let mut proxy = scratch.session();
+            proxy.prompt(work);
+            let proxy = if live {
+                Some(proxy)
+            } else {
+                proxy.end();
+                None
+            };
+            let after = tree();
+            assert_ne!(before, after);
+            for (words, stands) in [
+                (&["reject", "--all"][..], &before),
+                (&["undo"], &after),
+                (&["redo"], &before),
+                (&["undo"], &after),
+            ] {
+                let (said, code) = scratch.says(words);
+                assert_eq!(code, 0, "{name}, {}: {said}", words[0]);
+                assert_eq!(&tree(), stands, "{name}, {}: {said}", words[0]);
+            }
+            proxy.into_iter().for_each(crate::scratch::Live::end);
+        }
+    }
+}
+
+// Law: what a person put into the way stays, and is named.
+#[test]
+fn a_persons_file_in_a_directory_that_has_to_go_keeps_it_there() {
+    let scratch = Scratch::git();
+    scratch.write("repository/f", "one\n");
+    scratch.turn("rm f; mkdir f; echo new > f/b");
+    scratch.write("repository/f/mine", "a person's\n");
+    let (said, code) = scratch.says(&["reject", "--all"]);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("f/mine in it stays"), "{said}");
+    assert_eq!(scratch.read("repository/f/mine"), "a person's\n");
+    std::fs::remove_file(scratch.at("repository/f/mine")).unwrap();
+    let (said, code) = scratch.says(&["reject", "--all"]);
+    assert_eq!((code, scratch.read("repository/f").as_str()), (0, "one\n"), "{said}");
+}

@@ -82,10 +82,10 @@ fn read(git: &Git) -> Tree {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn taking_back_everything_an_agent_did_restores_the_base(base in tree(), agent in tree(), seed in any::<u64>()) {
+    fn taking_back_everything_an_agent_did_restores_the_base_also_when_it_is_parted(base in tree(), agent in tree(), seed in any::<u64>()) {
         let git = Git::none();
         write(&git, &Tree::new(), &base);
         let mut eye = Eye::on(&git);
@@ -108,11 +108,29 @@ proptest! {
             let mixed = plan.path.as_bytes().iter().fold(seed, |hash, byte| hash.rotate_left(7) ^ u64::from(*byte));
             (!matches!(plan.wanted, Wanted::Absent), mixed)
         });
-        for plan in &plans {
-            let prepared = eye.store.prepare(std::slice::from_ref(plan)).remove(0);
-            prop_assert!(prepared.is_ok(), "{plan:?}: {prepared:?}");
-            let outcome = eye.store.restore(&[prepared.unwrap()]).remove(0);
-            prop_assert!(matches!(outcome.result, RevertResult::Done { .. }), "{plan:?}: {outcome:?}");
+        // As one command, or one by one; the command may be parted at any step, and another process finishes it.
+        let (at_once, parted) = (seed % 3 > 0, seed % 3 == 2);
+        let chunks = if at_once { plans.len().max(1) } else { 1 };
+        let mut steps = usize::try_from(seed >> 32).unwrap() % (plans.len() * 4 + 1);
+        for plans in plans.chunks(chunks) {
+            let prepared: Result<Vec<_>, _> = eye.store.prepare(plans).into_iter().collect();
+            prop_assert!(prepared.is_ok(), "{plans:?}: {prepared:?}");
+            let files = prepared.unwrap();
+            if parted {
+                eye.store.between = Some(Between(Box::new(move |_| {
+                    let dies = steps == 0;
+                    steps = steps.saturating_sub(1);
+                    if dies { Err(Stop::Killed) } else { Ok(()) }
+                })));
+            }
+            let mut outcomes = eye.store.restore(&files);
+            if parted {
+                outcomes = eye.again().recover(&files);
+            }
+            for outcome in outcomes {
+                prop_assert!(matches!(outcome.result, RevertResult::Done { .. }), "{plans:?}: {outcome:?}");
+            }
+            eye.store.between = None;
         }
         prop_assert_eq!(read(&git), base);
         let proxy = crate::base::ProxyId::new("test");

@@ -391,3 +391,133 @@ fn survive(what: &str, (writer, step, crash): (Writer, Step, bool), scene: &mut 
     let on_disk = scene.read(&name).as_deref() == Some(UNKNOWN);
     assert!(on_disk || scene.is_kept(UNKNOWN), "{what}: lost, {:?} {result:?}", scene.read(&name));
 }
+
+/// What a whole command comes to, and the reasons of what it refuses.
+fn all(scene: &mut Scene, plans: &[FilePlan]) -> Vec<String> {
+    let prepared = scene.eye.store.prepare(plans);
+    let files: Vec<RevertFile> = prepared.iter().filter_map(|file| file.as_ref().ok()).cloned().collect();
+    let refused = prepared.into_iter().filter_map(Result::err).map(|outcome| outcome.result);
+    let restored = scene.eye.store.restore(&files).into_iter().map(|outcome| outcome.result);
+    let reason = |result| match result {
+        RevertResult::Done { .. } => None,
+        RevertResult::Stale { .. } => Some("stale".to_owned()),
+        RevertResult::Failed { reason } => Some(reason),
+    };
+    refused.chain(restored).filter_map(reason).collect()
+}
+
+/// The agent put a directory, with files at several depths, where a file was.
+fn file_became_directory() -> Scene {
+    Scene::of(&[("a", OLD)], |git| {
+        std::fs::remove_file(git.top().join("a")).unwrap();
+        git.write("a/b", NEW);
+        git.write("a/c/d", "deep\n");
+        std::fs::create_dir_all(git.top().join("a/empty/inner")).unwrap();
+    })
+}
+
+fn of_file_that_became_directory(scene: &Scene) -> [FilePlan; 3] {
+    [
+        scene.plan("a/b", Some(NEW), Wanted::Absent),
+        scene.plan("a/c/d", Some("deep\n"), Wanted::Absent),
+        scene.plan("a", None, Wanted::State(state(Mode::Regular, OLD))),
+    ]
+}
+
+#[test]
+fn a_file_comes_back_where_a_directory_stood_in_one_command_and_goes_again() {
+    let mut scene = file_became_directory();
+    // A process that did not see the directory come does not know it as the agent's.
+    for known in [true, false] {
+        if !known {
+            scene.eye.store.made.clear();
+        }
+        let there = of_file_that_became_directory(&scene);
+        assert_eq!(all(&mut scene, &there), [] as [&str; 0]);
+        assert_eq!((scene.read("a").as_deref(), scene.names()), (Some(OLD), vec!["a".to_owned()]));
+        scene.eye.look();
+        let back = [
+            scene.plan("a", Some(OLD), Wanted::Absent),
+            scene.plan("a/b", None, Wanted::State(state(Mode::Regular, NEW))),
+            scene.plan("a/c/d", None, Wanted::State(state(Mode::Regular, "deep\n"))),
+        ];
+        assert_eq!(all(&mut scene, &back), [] as [&str; 0]);
+        assert_eq!(scene.names(), ["a", "a/b", "a/c", "a/c/d"]);
+        scene.eye.look();
+    }
+}
+
+#[test]
+fn a_link_and_a_directory_take_each_others_place() {
+    let link = |git: &Git| symlink("other", git.top().join("a")).unwrap();
+    let mut scene = Scene::of(&[("other/f", "x\n"), ("a/b", OLD)], |git| {
+        std::fs::remove_dir_all(git.top().join("a")).unwrap();
+        link(git);
+    });
+    let target = state(Mode::Symlink, "other");
+    let root = scene.root();
+    let gone = FilePlan { root, path: path("a"), expected: Some(target), wanted: Wanted::Absent };
+    let file = scene.plan("a/b", None, Wanted::State(state(Mode::Regular, OLD)));
+    assert_eq!(all(&mut scene, &[gone, file]), [] as [&str; 0]);
+    assert_eq!((scene.read("a/b").as_deref(), scene.read("other/f").as_deref()), (Some(OLD), Some("x\n")));
+    scene.eye.look();
+    let plans = [scene.plan("a/b", Some(OLD), Wanted::Absent), scene.plan("a", None, Wanted::State(target))];
+    assert_eq!(all(&mut scene, &plans), [] as [&str; 0]);
+    assert_eq!(std::fs::read_link(scene.file("a")).unwrap(), Path::new("other"));
+}
+
+#[test]
+fn what_does_not_go_with_a_directory_keeps_it_and_is_named() {
+    let mut scene = file_became_directory();
+    scene.git.write("a/c/mine", "a person's\n");
+    let plans = of_file_that_became_directory(&scene);
+    let reasons = all(&mut scene, &plans);
+    assert_eq!(reasons, ["a directory stands there now, and a/c/mine in it stays"]);
+    assert_eq!(scene.read("a/c/mine").as_deref(), Some("a person's\n"));
+    // A file that comes between the check and the removal stays, too.
+    let mut scene = file_became_directory();
+    let plans = of_file_that_became_directory(&scene);
+    let mine = scene.file("a/mine");
+    scene.eye.store.between = Some(Between(Box::new(move |step| {
+        if step == Step::Written {
+            std::fs::create_dir_all(mine.parent().unwrap()).unwrap();
+            std::fs::write(&mine, "a person's\n").unwrap();
+        }
+        Ok(())
+    })));
+    let reasons = all(&mut scene, &plans);
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert_eq!(scene.read("a/mine").as_deref(), Some("a person's\n"));
+    assert!(scene.names().iter().all(|name| !name.contains("hunkgate-tmp")), "{:?}", scene.names());
+}
+
+#[test]
+fn a_file_that_was_moved_beneath_its_own_name_goes_back_or_stays_where_it_is() {
+    let moved = |git: &Git| {
+        std::fs::remove_file(git.top().join("a")).unwrap();
+        git.write("a/b", OLD);
+    };
+    let plans = |scene: &Scene| {
+        [
+            scene.plan("a/b", Some(OLD), Wanted::Absent),
+            scene.plan("a", None, Wanted::State(state(Mode::Regular, OLD))),
+        ]
+    };
+    let mut scene = Scene::of(&[("a", OLD)], moved);
+    let both = plans(&scene);
+    assert_eq!(all(&mut scene, &both), [] as [&str; 0]);
+    assert_eq!(scene.read("a").as_deref(), Some(OLD));
+    let mut scene = Scene::of(&[("a", OLD)], moved);
+    let both = plans(&scene);
+    let mine = scene.file("a/mine");
+    scene.eye.store.between = Some(Between(Box::new(move |step| {
+        if step == Step::Removed {
+            std::fs::write(&mine, "a person's\n").unwrap();
+        }
+        Ok(())
+    })));
+    let reasons = all(&mut scene, &both);
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert_eq!(scene.names(), ["a", "a/b", "a/mine"]);
+    assert_eq!(scene.read("a/b").as_deref(), Some(OLD));
+}
