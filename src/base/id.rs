@@ -151,7 +151,7 @@ macro_rules! git_id {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                f.write_str(std::str::from_utf8(&hex_digits(&self.0)).unwrap_or_default())
             }
         }
 
@@ -163,7 +163,7 @@ macro_rules! git_id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                to.collect_str(self)
+                to.serialize_str(std::str::from_utf8(&hex_digits(&self.0)).unwrap_or_default())
             }
         }
 
@@ -183,6 +183,17 @@ git_id! {
 git_id! {
     /// The git id (SHA-1) of a tree.
     TreeId
+}
+
+/// Writes an id as git does. Ids are most of what a record holds.
+fn hex_digits(id: &[u8; 20]) -> [u8; 40] {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut digits = [0; 40];
+    for (pair, byte) in digits.chunks_exact_mut(2).zip(id) {
+        pair[0] = DIGITS[usize::from(byte >> 4)];
+        pair[1] = DIGITS[usize::from(byte & 15)];
+    }
+    digits
 }
 
 fn nibble(digit: u8) -> Option<u8> {

@@ -66,6 +66,9 @@ impl Patterns {
 fn star_match(pattern: &[u8], name: &[u8]) -> bool {
     match pattern.split_first() {
         None => name.is_empty(),
+        Some((b'*', rest)) if !rest.contains(&b'*') => {
+            name.len().checked_sub(rest.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(rest))
+        }
         Some((b'*', rest)) => (0..=name.len()).any(|at| star_match(rest, &name[at..])),
         Some((first, rest)) => {
             name.first().is_some_and(|byte| byte.eq_ignore_ascii_case(first)) && star_match(rest, &name[1..])

@@ -134,12 +134,11 @@ impl RootStore {
     /// Takes in what moved beside the worktree: the chain, the store, `HEAD`.
     pub(crate) fn catch_up(&mut self, brought: &mut Brought) -> Result<(), StoreError> {
         let told = self.looked && self.is_told();
-        self.watch_beside();
-        let fresh = match &self.watcher {
-            Some(watcher) if told => watcher.take_beside(),
-            Some(_) | None => Beside::ALL,
-        };
-        self.since.beside.add(fresh);
+        if !told {
+            self.watch_beside();
+        }
+        let fresh = self.watcher.as_ref().map_or(Beside::ALL, Watcher::take_beside);
+        self.since.beside.add(if told { fresh } else { Beside::ALL });
         let moved = self.since.beside;
         if !told {
             self.since.head = None;
@@ -263,6 +262,7 @@ impl RootStore {
     pub(crate) fn lock(&self) -> Result<Held, StoreError> {
         let path = || self.dir.join("observe.lock");
         self.turn.lock().map_err(|error| StoreError::io("lock", path(), error))?;
+        self.objects.locked_again();
         Ok(Held(Arc::clone(&self.turn)))
     }
 }

@@ -263,7 +263,8 @@ impl Objects {
     fn needs_no(&self, id: &[u8; 20], bytes: usize) -> bool {
         const LITTLE: usize = 64 * 1024;
         if self.expects_news && bytes <= LITTLE {
-            return self.segments().any(|segment| segment.holds(id));
+            // The segment that is written to looks for itself.
+            return self.sealed.iter().any(|segment| segment.holds(id));
         }
         self.holds(id)
     }
@@ -348,6 +349,11 @@ impl Objects {
     /// Says whether nobody else wrote to the current segment since this process last read or wrote, by its length.
     pub(crate) fn is_as_left(&self) -> bool {
         self.segment.is_as_left()
+    }
+
+    /// Called when the root's observe lock was taken: others may have written before.
+    pub(crate) fn locked_again(&self) {
+        self.segment.locked_again();
     }
 
     /// Looks again at what other processes wrote, and packed.

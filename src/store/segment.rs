@@ -4,7 +4,9 @@
 
 use crate::store::StoreError;
 use crate::store::state::open_private;
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
@@ -37,10 +39,14 @@ pub(crate) struct Segment {
     staged: Vec<u8>,
     /// Something stands in the file that this process has not synced.
     unsynced: bool,
+    /// The file was seen to end at `scanned` since the root's observe lock was taken.
+    ends: Cell<bool>,
 }
 
 const HEAD: usize = 20 + 1 + 8;
 const RECORD_HEAD: usize = HEAD + 4;
+/// Room that is kept for what is staged next.
+const ROOM: usize = 64 * 1024;
 
 impl Segment {
     /// Opens a segment to read; a missing file is an empty one.
@@ -53,6 +59,7 @@ impl Segment {
             scanned: 0,
             staged: Vec::new(),
             unsynced: false,
+            ends: Cell::new(false),
         };
         segment.refresh()?;
         Ok(segment)
@@ -62,6 +69,7 @@ impl Segment {
     pub(crate) fn refresh(&mut self) -> Result<(), StoreError> {
         if self.file.as_ref().is_some_and(|open| !is_at(open, &self.path)) {
             (self.file, self.writable) = (None, false);
+            self.ends.set(false);
         }
         if self.file.is_none() {
             match File::open(&self.path) {
@@ -85,7 +93,13 @@ impl Segment {
     /// Says whether the file is as long as what is known of it.
     pub(crate) fn is_as_left(&self) -> bool {
         let long = |file: &File| file.metadata().is_ok_and(|meta| meta.len() == self.scanned);
-        self.file.as_ref().is_some_and(long)
+        self.ends.set(self.file.as_ref().is_some_and(long));
+        self.ends.get()
+    }
+
+    /// Called when the root's observe lock was taken: others may have written before.
+    pub(crate) fn locked_again(&self) {
+        self.ends.set(false);
     }
 
     fn scan(&mut self) -> std::io::Result<()> {
@@ -137,21 +151,19 @@ impl Segment {
 
     /// Takes an object in memory; [`Segment::flush`] writes it.
     pub(crate) fn stage(&mut self, id: [u8; 20], kind: Kind, bytes: &[u8]) {
-        if self.holds(&id) {
-            return;
-        }
-        let mut head = Vec::with_capacity(RECORD_HEAD);
-        head.extend_from_slice(&id);
-        head.push(match kind {
+        let Entry::Vacant(place) = self.index.entry(id) else { return };
+        let mut head = [0; RECORD_HEAD];
+        head[..20].copy_from_slice(&id);
+        head[20] = match kind {
             Kind::Blob => b'b',
             Kind::Tree => b't',
-        });
-        head.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-        let crc = crc32fast::hash(&head);
-        head.extend_from_slice(&crc.to_le_bytes());
+        };
+        head[21..HEAD].copy_from_slice(&(bytes.len() as u64).to_le_bytes());
+        let crc = crc32fast::hash(&head[..HEAD]);
+        head[HEAD..].copy_from_slice(&crc.to_le_bytes());
         self.staged.extend_from_slice(&head);
         let offset = self.scanned + self.staged.len() as u64;
-        self.index.insert(id, Place { offset, len: bytes.len() as u64, kind });
+        place.insert(Place { offset, len: bytes.len() as u64, kind });
         self.staged.extend_from_slice(bytes);
     }
 
@@ -174,11 +186,13 @@ impl Segment {
         match self.write_staged() {
             Ok(()) => {
                 self.scanned += self.staged.len() as u64;
-                self.staged = Vec::new();
+                self.staged.clear();
+                self.staged.shrink_to(ROOM);
                 self.unsynced = true;
                 Ok(true)
             }
             Err(error) => {
+                self.ends.set(false);
                 self.forget_staged();
                 Err(error)
             }
@@ -189,10 +203,11 @@ impl Segment {
         if !self.writable {
             self.file = Some(open_private(&self.path)?);
             self.writable = true;
+            self.ends.set(false);
         }
         let Some(file) = &self.file else { return Ok(()) };
         let failed = |error| StoreError::io("append to", &self.path, error);
-        if file.metadata().map_err(failed)?.len() > self.scanned {
+        if !self.ends.get() && file.metadata().map_err(failed)?.len() > self.scanned {
             file.set_len(self.scanned).map_err(failed)?;
         }
         file.write_all_at(&self.staged, self.scanned).map_err(failed)
@@ -202,7 +217,8 @@ impl Segment {
     pub(crate) fn forget_staged(&mut self) {
         let scanned = self.scanned;
         self.index.retain(|_, place| place.offset < scanned);
-        self.staged = Vec::new();
+        self.staged.clear();
+        self.staged.shrink_to(ROOM);
     }
 
     /// Makes what was written durable, by whomever.

@@ -608,10 +608,15 @@ impl Table {
                 }
             }
         }
-        let slash = |mode: &str| if mode == DIRECTORY { &b"/"[..] } else { b"" };
-        rows.sort_by(|(a, mode, _), (b, other, _)| {
-            a.iter().chain(slash(mode)).cmp(b.iter().chain(slash(other)))
-        });
+        // By name they are sorted already: the slash counts only where other names begin with a directory's.
+        let collides =
+            |pair: &[(&[u8], &str, [u8; 20])]| pair[0].1 == DIRECTORY && pair[1].0.starts_with(pair[0].0);
+        if rows.windows(2).any(collides) {
+            let slash = |mode: &str| if mode == DIRECTORY { &b"/"[..] } else { b"" };
+            rows.sort_by(|(a, mode, _), (b, other, _)| {
+                a.iter().chain(slash(mode)).cmp(b.iter().chain(slash(other)))
+            });
+        }
         let mut bytes = Vec::with_capacity(rows.len() * 48);
         for (name, mode, id) in rows {
             bytes.extend_from_slice(mode.as_bytes());
