@@ -57,7 +57,7 @@ pub struct RootStore {
     pub(crate) offset: Offset,
     state: (u64, u64),
     /// Device and inode of the directory that the chain's links are of, where the chain says.
-    stood: Option<(u64, u64)>,
+    pub(crate) stood: Option<(u64, u64)>,
     pub(crate) last: Option<Last>,
     pub(crate) since: Since,
     /// Whether this process has looked yet.
@@ -378,11 +378,21 @@ impl RootStore {
         changes: &mut BTreeMap<RepoPath, Change>,
         brought: &mut Brought,
     ) -> Result<Vec<RepoPath>, StoreError> {
+        let activity = self.watcher.as_ref().map(Watcher::take_noted);
+        let now = wall_now();
+        if let Some(written) = activity.as_ref().and_then(|activity| self.read_written(activity)) {
+            self.again.clear();
+            let read_at = (errand.clock)();
+            for (job, read) in written {
+                let seen = Seen { job: &job, read_at, now, full: false, base_until: None };
+                self.take_in(&seen, read, changes, brought);
+            }
+            return Ok(Vec::new());
+        }
         let top = self.open_itself()?;
         self.check_identity(top.as_fd(), errand, brought)?;
-        let now = wall_now();
         let suspects = self.verifier.take_suspects();
-        let Found { jobs, gone, made, remarks, mut open } = self.find(&top, now, &suspects)?;
+        let Found { jobs, gone, made, remarks, mut open } = self.find(&top, now, activity, &suspects)?;
         brought.remarks.extend(remarks);
         let read_at = (errand.clock)();
         for gone in gone {
@@ -440,8 +450,13 @@ impl RootStore {
     }
 
     /// Finds what must be read: what was touched, or everything.
-    fn find(&mut self, fd: &OwnedFd, now: i64, suspects: &BTreeSet<RepoPath>) -> Result<Found, StoreError> {
-        let activity = self.watcher.as_ref().map(Watcher::take);
+    fn find(
+        &mut self,
+        fd: &OwnedFd,
+        now: i64,
+        activity: Option<Activity>,
+        suspects: &BTreeSet<RepoPath>,
+    ) -> Result<Found, StoreError> {
         let paths = std::mem::take(&mut self.again);
         let overflow = activity.as_ref().is_some_and(|activity| activity.overflow);
         let quick = activity.filter(|activity| self.looked && !self.must_walk && !activity.overflow);
@@ -463,8 +478,10 @@ impl RootStore {
         let found = match &quick {
             Some(activity) => {
                 let mut found = touch(&mut self.table, fd, &orders, activity, &paths);
-                let more = touch(&mut self.table, fd, &orders, &Activity::default(), suspects);
-                found.add_untold(more, |path| self.is_told_of(path));
+                if !suspects.is_empty() {
+                    let more = touch(&mut self.table, fd, &orders, &Activity::default(), suspects);
+                    found.add_untold(more, |path| self.is_told_of(path));
+                }
                 Ok(found)
             }
             None => walk(&mut self.table, (&self.root.top, fd), &orders).map(|mut found| {
@@ -672,3 +689,5 @@ mod still;
 mod tests;
 #[cfg(test)]
 mod traps;
+#[cfg(test)]
+mod written;

@@ -49,6 +49,7 @@ mod verify;
 mod walk;
 #[cfg_attr(not(target_os = "linux"), path = "unwatched.rs")]
 mod watch;
+mod written;
 
 pub use capture::{Observed, Observing, OpenReport, RootStore, Sight};
 pub use chain::Chain;

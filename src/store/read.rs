@@ -15,7 +15,7 @@ use std::ffi::OsStr;
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// How files are read.
@@ -100,9 +100,11 @@ impl<'a> Reading<'a> {
 
     /// Reads a regular file that stands as it was found; `None` when anything about it is otherwise.
     fn read_as_found(&self, dir: BorrowedFd<'_>, job: &Job) -> Option<Taken> {
-        let mode = disk_mode(job.key.mode).filter(|mode| matches!(mode, Mode::Regular | Mode::Executable))?;
+        if !stat::is_regular(job.key.mode) {
+            return None;
+        }
         let mut file = open_file(dir, job.path.name()).ok()?;
-        let taken = self.read_from(&mut file, job.path.name(), (job.key, mode)).ok()?;
+        let taken = self.read_from(&mut file, job.path.name(), job.key).ok().flatten()?;
         (!taken.unstable).then_some(taken)
     }
 
@@ -163,24 +165,23 @@ impl<'a> Reading<'a> {
         file: &mut std::fs::File,
         called: &[u8],
     ) -> std::io::Result<Option<Taken>> {
-        let stat = fstat(&*file)?;
-        let before = Key::of(&stat);
-        let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(stat::mode(&stat)) else {
-            return Ok(None);
-        };
-        self.read_from(file, called, (before, mode)).map(Some)
+        let before = Key::of(&fstat(&*file)?);
+        self.read_from(file, called, before)
     }
 
-    /// Reads an open file whose stat was `before`; `unstable` when it is another now.
-    fn read_from(
+    /// Reads an open file whose stat was `before`; `unstable` when it is another now. `None` when it is no regular file.
+    pub(crate) fn read_from(
         &self,
         file: &mut std::fs::File,
         called: &[u8],
-        (before, mode): (Key, Mode),
-    ) -> std::io::Result<Taken> {
+        before: Key,
+    ) -> std::io::Result<Option<Taken>> {
+        let Some(mode @ (Mode::Regular | Mode::Executable)) = disk_mode(before.mode) else {
+            return Ok(None);
+        };
         let (state, in_tree, bytes) = self.content(file, called, before.size, mode)?;
         let after = Key::of(&fstat(&*file)?);
-        Ok(Taken { state, in_tree, bytes, key: after, unstable: before != after })
+        Ok(Some(Taken { state, in_tree, bytes, key: after, unstable: before != after }))
     }
 
     fn content(
@@ -224,6 +225,21 @@ fn threads() -> usize {
 fn open_file(dir: BorrowedFd<'_>, name: &[u8]) -> std::io::Result<std::fs::File> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(rustix::fs::openat(dir, OsStr::from_bytes(name), flags, FsMode::empty())?.into())
+}
+
+/// Opens the file at a path to read it, following no link on the way.
+pub(crate) fn open_unlinked(path: &Path) -> std::io::Result<std::fs::File> {
+    #[cfg(target_os = "linux")]
+    {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        Ok(openat2(rustix::fs::CWD, path, flags, FsMode::empty(), resolve)?.into())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = path;
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// Reads a file of `size` bytes with one system call while it keeps that size: who calls looks at its stat afterwards.

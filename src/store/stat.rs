@@ -8,6 +8,11 @@ pub(crate) fn mode(stat: &Stat) -> u32 {
     u32::from(stat.st_mode)
 }
 
+/// Says whether a mode is a regular file's.
+pub(crate) fn is_regular(mode: u32) -> bool {
+    mode & 0o170_000 == 0o100_000
+}
+
 /// Returns the number of names.
 #[allow(clippy::useless_conversion, reason = "16 bits on macOS, 32 on some Linux")]
 pub(crate) fn links(stat: &Stat) -> u64 {

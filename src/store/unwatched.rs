@@ -14,6 +14,7 @@ pub(crate) struct WatchId(i32);
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) touched: BTreeMap<WatchId, BTreeSet<Vec<u8>>>,
+    pub(crate) moved: bool,
     pub(crate) dropped: BTreeSet<WatchId>,
     pub(crate) overflow: bool,
     pub(crate) beside: Beside,
@@ -60,7 +61,7 @@ impl Watcher {
         match self.0 {}
     }
 
-    pub(crate) fn take(&self) -> Activity {
+    pub(crate) fn take_noted(&self) -> Activity {
         match self.0 {}
     }
 

@@ -4,7 +4,7 @@
 //! One mutex is held from reading the queue to noting what was read, by whoever drains (rulings.md 3).
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
-use rustix::fs::inotify::{CreateFlags, ReadFlags, Reader, WatchFlags, add_watch, init, remove_watch};
+use rustix::fs::inotify::{CreateFlags, ReadFlags, WatchFlags, add_watch, init, remove_watch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Result;
 use std::mem::MaybeUninit;
@@ -31,6 +31,8 @@ pub(crate) struct WatchId(i32);
 pub(crate) struct Activity {
     /// Names that were touched, per directory.
     pub(crate) touched: BTreeMap<WatchId, BTreeSet<Vec<u8>>>,
+    /// Something else than a write to a file that stood there happened.
+    pub(crate) moved: bool,
     /// Watches that the kernel dropped.
     pub(crate) dropped: BTreeSet<WatchId>,
     /// Events were lost, or the top moved: everything must be looked at.
@@ -128,12 +130,25 @@ impl Watcher {
         let _ = remove_watch(&self.shared.queue, id.0);
     }
 
-    /// Takes everything that happened. Every write that returned before this call is in it, or was in an earlier one.
-    pub(crate) fn take(&self) -> Activity {
+    /// Takes what happened in the worktree, as noted so far: every write that returned before [`Watcher::take_beside`] was
+    /// called last is in it, or was in an earlier one.
+    pub(crate) fn take_noted(&self) -> Activity {
         let mut noted = self.shared.noted();
-        self.shared.drain(&mut noted);
         noted.told = false;
         std::mem::take(&mut noted.activity)
+    }
+
+    /// Takes everything that happened before this call.
+    #[cfg(test)]
+    pub(crate) fn take(&self) -> Activity {
+        self.take_beside();
+        self.take_noted()
+    }
+
+    /// Notes again what was taken.
+    #[cfg(test)]
+    pub(crate) fn put_back(&self, activity: Activity) {
+        self.shared.noted().activity = activity;
     }
 
     /// Says whether what moves at a place beside the worktree is told.
@@ -141,7 +156,7 @@ impl Watcher {
         self.shared.noted().watches(place)
     }
 
-    /// Takes what moved beside the worktree before this call.
+    /// Takes what moved beside the worktree before this call, and notes what happened in the worktree until then.
     pub(crate) fn take_beside(&self) -> Beside {
         let mut noted = self.shared.noted();
         self.shared.drain(&mut noted);
@@ -235,27 +250,59 @@ impl Shared {
     /// Reads the queue until it is empty, and notes what was read. The caller holds the mutex.
     fn drain(&self, noted: &mut Noted) {
         let Noted { activity, places, buffer, .. } = noted;
-        let mut reader = Reader::new(&self.queue, &mut buffer.0);
+        let room = buffer.0.len();
         loop {
-            match reader.next() {
-                Ok(event) => {
-                    let id = WatchId(event.wd());
-                    let ended = event.events().intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT);
-                    let place = places.iter().find(|(known, _)| *known == id).map(|(_, place)| *place);
-                    if ended {
-                        places.retain(|(known, _)| *known != id);
-                    }
-                    let name = event.file_name().map(std::ffi::CStr::to_bytes);
-                    activity.note((id, place), event.events(), name);
-                }
-                Err(rustix::io::Errno::INTR) => {}
+            let read = match rustix::io::read(&self.queue, &mut *buffer.0) {
+                Ok((read, _)) => &*read,
+                Err(rustix::io::Errno::INTR) => continue,
                 Err(rustix::io::Errno::AGAIN) => return,
                 Err(_) => {
                     activity.overflow = true;
                     return;
                 }
+            };
+            let mut rest = read;
+            while let Some((event, after)) = Event::first_of(rest) {
+                let place = places.iter().find(|(known, _)| *known == event.id).map(|(_, place)| *place);
+                if event.flags.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT) {
+                    places.retain(|(known, _)| *known != event.id);
+                }
+                activity.note((event.id, place), event.flags, event.name);
+                rest = after;
+            }
+            // The kernel copies events until none is left or the next does not fit: with room for any, none was left.
+            if read.len() + Event::LONGEST <= room {
+                return;
             }
         }
+    }
+}
+
+/// One event, as inotify(7) lays it out.
+struct Event<'a> {
+    id: WatchId,
+    flags: ReadFlags,
+    name: Option<&'a [u8]>,
+}
+
+impl<'a> Event<'a> {
+    /// Watch, flags, cookie, and the length of the name with its padding: four bytes each.
+    const HEAD: usize = 16;
+    /// The head, a name of 255 bytes, and its end.
+    const LONGEST: usize = Self::HEAD + 256;
+
+    /// Cuts the first event off.
+    fn first_of(bytes: &'a [u8]) -> Option<(Self, &'a [u8])> {
+        let (head, rest) = bytes.split_at_checked(Self::HEAD)?;
+        let word = |at: usize| head[at..at + 4].try_into().map(u32::from_ne_bytes).ok();
+        let (name, after) = rest.split_at_checked(usize::try_from(word(12)?).ok()?)?;
+        let name = &name[..memchr::memchr(0, name).unwrap_or(name.len())];
+        let event = Self {
+            id: WatchId(word(0)?.cast_signed()),
+            flags: ReadFlags::from_bits_retain(word(4)?),
+            name: (!name.is_empty()).then_some(name),
+        };
+        Some((event, after))
     }
 }
 
@@ -269,6 +316,7 @@ impl Activity {
         } else if events.intersects(ReadFlags::IGNORED | ReadFlags::UNMOUNT) {
             self.dropped.insert(id);
         } else if let Some(name) = name {
+            self.moved |= !(ReadFlags::MODIFY | ReadFlags::CLOSE_WRITE).contains(events);
             let names = self.touched.entry(id).or_default();
             if !names.contains(name) {
                 names.insert(name.to_vec());

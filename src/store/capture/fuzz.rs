@@ -30,10 +30,10 @@ fn remove(path: &Path) {
 }
 
 /// Does one thing to the worktree; many of them fail, as they do in life.
-fn stir(git: &Git, dice: &mut Dice, outside: &Path) -> String {
+fn stir(git: &Git, dice: &mut Dice, outside: &Path, deeds: &[u64]) -> String {
     let (one, other) = (dice.path(), dice.path());
     let (from, to) = (git.top().join(&one), git.top().join(&other));
-    let what = dice.roll(14);
+    let what = deeds[usize::try_from(dice.roll(deeds.len() as u64)).unwrap()];
     match what {
         0..=3 => {
             drop(from.parent().map(std::fs::create_dir_all));
@@ -68,12 +68,21 @@ fn stir(git: &Git, dice: &mut Dice, outside: &Path) -> String {
     format!("{what} {one} {other}")
 }
 
+/// Each deed of a storm.
+const ALL: &[u64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13];
+/// Mostly writes to files where they stand, and no second names, which need more looks.
+const BREEZE: &[u64] = &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 5, 7, 8, 9, 11, 12, 13, 13];
+
 fn storm(rounds: u64, seed: u64, settings: &Settings) {
+    blow(rounds, seed, settings, ALL);
+}
+
+fn blow(rounds: u64, seed: u64, settings: &Settings, deeds: &[u64]) {
     let git = Git::none();
     let mut dice = Dice(seed);
     let outside = git.home().join("outside");
     for _ in 0..30 {
-        stir(&git, &mut dice, &outside);
+        stir(&git, &mut dice, &outside, deeds);
     }
     git.write("seed", "x");
     let mut eye = Eye::with(&git, settings.clone());
@@ -82,7 +91,7 @@ fn storm(rounds: u64, seed: u64, settings: &Settings) {
     let mut log = Vec::new();
     for round in 0..rounds {
         for _ in 0..=dice.roll(4) {
-            log.push(stir(&git, &mut dice, &outside));
+            log.push(stir(&git, &mut dice, &outside, deeds));
         }
         let seen = see(&mut eye.store, &[]);
         let truth = see(&mut walker.store, &[]).outcome.unwrap();
@@ -104,6 +113,11 @@ fn after_any_storm_the_watched_table_is_what_a_scan_says() {
 }
 
 #[test]
+fn after_any_breeze_the_watched_table_is_what_a_scan_says() {
+    blow(300, 0x51ed_270b_9f0e_2d4b, &Settings::default(), BREEZE);
+}
+
+#[test]
 fn after_any_storm_a_table_that_is_watched_in_part_is_what_a_scan_says() {
     storm(200, 0x1234_5678_9abc_def1, &Settings { watch_up_to: 4, ..Settings::default() });
 }
@@ -113,6 +127,7 @@ fn after_any_storm_a_table_that_is_watched_in_part_is_what_a_scan_says() {
 fn after_three_thousand_storms_the_watched_table_is_what_a_scan_says() {
     for seed in 1_u64..=10 {
         storm(300, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), &Settings::default());
+        blow(300, seed.wrapping_mul(0x51ed_270b_9f0e_2d4b), &Settings::default(), BREEZE);
         storm(
             50,
             seed.wrapping_mul(0x2545_f491_4f6c_dd1d),

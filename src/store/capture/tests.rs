@@ -889,6 +889,7 @@ fn what_is_read_twice_in_one_look_changed_since_the_link_before() {
     for (text, fresh) in [("two, longer\n", "a\n"), ("three, longer still\n", "ab\n")] {
         git.write("f", text);
         git.write("new", fresh);
+        eye.store.catch_up(&mut brought).unwrap();
         eye.store.walk_and_read(&errand, &mut changes, &mut brought).unwrap();
     }
     let before = |name: &str| changes[&path(name)].before.map(|state| state.blob);
