@@ -43,6 +43,24 @@ fn the_tools_are_the_documented_ones() {
 }
 
 #[test]
+fn what_is_told_before_anything_is_asked_ends_no_session() {
+    let early = [
+        r#"{ "jsonrpc": "2.0", "method": "notifications/initialized" }"#,
+        r#"{ "jsonrpc": "2.0", "method": "notifications/unheard_of", "params": {} }"#,
+        r#"{ "jsonrpc": "2.0", "id": 7, "result": {} }"#,
+    ];
+    let agent = Agent::new(listing(), &[McpMay::Comment]);
+    let list = r#"{ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }"#;
+    let replies = agent.hears(format!("{}\n{}\n{list}\n", early.join("\n"), initialize()));
+    assert_eq!(replies.len(), 2, "{replies:?}");
+    assert!(replies[1]["result"]["tools"].is_array());
+    assert_eq!(agent.hears(early.join("\n") + "\n"), Vec::<Value>::new());
+    // A request that comes too early is refused in the client's own terms, and the session goes on.
+    let replies = agent.hears(format!("{list}\n{}\n", initialize()));
+    assert!(replies[0]["error"]["message"].is_string() && replies[1]["result"]["serverInfo"].is_object());
+}
+
+#[test]
 fn what_is_said_is_signed_by_the_agent() {
     let comment: Value = super::comment(false);
     let agent = Agent::new(Answer::Commented(serde_json::from_value(comment).unwrap()), &[McpMay::Comment]);

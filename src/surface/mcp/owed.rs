@@ -11,6 +11,8 @@ use tokio::sync::Notify;
 pub(super) struct Owed<T> {
     inner: T,
     debts: Arc<Debts>,
+    /// Something was asked.
+    begun: bool,
 }
 
 #[derive(Default)]
@@ -21,7 +23,20 @@ struct Debts {
 
 impl<T> Owed<T> {
     pub(super) fn new(inner: T) -> Self {
-        Self { inner, debts: Arc::default() }
+        Self { inner, debts: Arc::default(), begun: false }
+    }
+}
+
+impl<T: Transport<RoleServer>> Owed<T> {
+    /// Receives a message. Before anything was asked nothing is told that counts: the crate would end the session at it.
+    async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let received = self.inner.receive().await;
+            self.begun |= matches!(received, None | Some(JsonRpcMessage::Request(_)));
+            if self.begun {
+                return received;
+            }
+        }
     }
 }
 
@@ -49,7 +64,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Owed<T> {
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        let received = self.inner.receive().await;
+        let received = self.next().await;
         match &received {
             Some(JsonRpcMessage::Request(request)) => self.debts.owe(request.id.clone()),
             // Who takes a request back gets no answer.
