@@ -7,7 +7,7 @@ import { drawn, entryText } from '/diff.js';
 const { state } = model;
 const LINE = 20, HEAD = 62, CHUNK = 120;
 
-export const view = { act: {}, files: new Map(), cards: new Map(), heads: new Map() };
+export const view = { act: {}, files: new Map(), cards: new Map(), heads: new Map(), entries: new Map() };
 
 // ── what is near ──
 
@@ -203,7 +203,7 @@ function groupHead(group) {
 export function stream() {
   const all = model.sections();
   const known = model.roots(all);
-  const nodes = [];
+  const nodes = [], fresh = [];
   let root = null;
   for (const section of all) {
     if (section.kind === 'file' && known.size > 1 && section.root !== root) {
@@ -216,6 +216,7 @@ export function stream() {
     for (const group of model.groups(section.hunks)) {
       if (group.length > 1) nodes.push(groupHead(group));
       group.forEach((hunk, at) => {
+        if (!view.cards.has(hunk.id)) fresh.push(hunk.id);
         const article = shell(hunk);
         article.classList.toggle('joined', at > 0);
         nodes.push(article);
@@ -223,21 +224,48 @@ export function stream() {
     }
   }
   arrange($('stream'), nodes);
+  fillInSight(fresh);
   const listed = new Set((state.listing?.hunks || []).map((one) => one.id));
   for (const [id, article] of view.cards) if (!listed.has(id)) { near.unobserve(article); view.cards.delete(id); }
   tree(all);
   after(all);
 }
 
+const list = h('ul', {});
+
+// What comes into sight is drawn with the frame in which it comes, not one later.
+function fillInSight(fresh) {
+  // All are measured before the first is drawn: each drawing would have the page laid out anew.
+  const isInSight = (card) => { const box = card.getBoundingClientRect(); return box.bottom > 0 && box.top < innerHeight; };
+  fresh.map((id) => view.cards.get(id)).filter(isInSight).forEach(fill);
+}
+
 function tree(all) {
-  const entries = all.map((section) => {
-    const owed = section.hunks.filter(model.isOwed).length;
-    const at = section.hunks.some((one) => one.id === state.cursor);
-    return h('li', { data: { hunk: section.hunks[0].id } }, h('button', { class: owed ? 'owes' : '', 'aria-current': at ? 'true' : null, on: { click: () => view.act.go(section.hunks[0].id) } },
-      h('span', { class: 'name' }, ...(section.kind === 'file' ? split(section.path) : [plain(section.title)])),
-      h('span', { class: 'number', 'aria-label': owed ? `${owed} undecided` : 'nothing undecided' }, owed || '✓')));
-  });
-  settle($('tree'), [h('ul', {}, entries)]);
+  if (!list.isConnected) $('tree').append(list);
+  arrange(list, all.map(treeEntry));
+  const known = new Set(all.map((section) => section.key));
+  for (const key of view.entries.keys()) if (!known.has(key)) view.entries.delete(key);
+}
+
+// An entry is drawn again only where it says something else.
+function treeEntry(section) {
+  const owed = section.hunks.filter(model.isOwed).length;
+  const isCurrent = section.hunks.some((one) => one.id === state.cursor);
+  let entry = view.entries.get(section.key);
+  if (!entry) {
+    entry = h('li', {});
+    view.entries.set(section.key, entry);
+  }
+  entry.dataset.hunk = section.hunks[0].id;
+  const print = `${section.title}|${owed}|${isCurrent}`;
+  if (entry.dataset.print === print) return entry;
+  const hadFocus = entry.contains(document.activeElement);
+  entry.dataset.print = print;
+  entry.replaceChildren(h('button', { class: owed ? 'owes' : '', 'aria-current': isCurrent ? 'true' : null, on: { click: () => view.act.go(entry.dataset.hunk) } },
+    h('span', { class: 'name' }, ...(section.kind === 'file' ? split(section.path) : [plain(section.title)])),
+    h('span', { class: 'number', 'aria-label': owed ? `${owed} undecided` : 'nothing undecided' }, owed || '✓')));
+  if (hadFocus) entry.firstChild.focus({ preventScroll: true });
+  return entry;
 }
 
 function split(path) {
