@@ -15,6 +15,9 @@ mod demo;
 mod durability;
 #[path = "processes/ends.rs"]
 mod ends;
+#[cfg(feature = "web")]
+#[path = "processes/figures.rs"]
+mod figures;
 #[path = "processes/housekeeping.rs"]
 mod housekeeping;
 #[path = "processes/judged.rs"]

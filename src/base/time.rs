@@ -40,4 +40,11 @@ impl Tick {
             wall: self.wall.plus_ms(i64::from(ms)),
         }
     }
+
+    /// Returns the milliseconds that have passed since an earlier tick, a begun one counted as a whole.
+    #[must_use]
+    pub fn ms_since(self, earlier: Self) -> u32 {
+        let passed = self.mono.saturating_sub(earlier.mono).div_ceil(1_000_000);
+        u32::try_from(passed).unwrap_or(u32::MAX)
+    }
 }

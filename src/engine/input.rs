@@ -71,6 +71,11 @@ pub enum Input {
         /// The root.
         root: RootId,
     },
+    /// Somebody began to watch what moves, or watches no longer: so many do now.
+    Watched {
+        /// How many connections are told what moves.
+        watching: usize,
+    },
     /// A web console began to listen, or does so no longer.
     ConsoleMoved {
         /// `http://HOST:PORT`, when one listens.

@@ -192,6 +192,7 @@ impl Engine {
                 self.sighted(&root, sight);
             }
             Input::Stirred { root } => self.stirred(root),
+            Input::Watched { watching } => self.stirs.watched_by(watching),
             Input::ConsoleMoved { console } => self.console = console,
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),

@@ -6,6 +6,10 @@ use crate::review::{Answer, Asked};
 use crate::wire::Piece;
 use std::sync::mpsc::Sender;
 
+/// A surface that is told what moves, by its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct WatcherId(pub(crate) u64);
+
 /// Something for the owner of the engine.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -39,7 +43,14 @@ pub(crate) enum Event {
         reply: Sender<Answer>,
     },
     /// A surface wants to be told what moves.
-    Watch(Sender<crate::engine::Notice>),
+    Watch {
+        /// Which one.
+        watcher: WatcherId,
+        /// Where it is told.
+        notices: Sender<crate::engine::Notice>,
+    },
+    /// One of them has gone.
+    Unwatch(WatcherId),
     /// A signal of ours; it was passed on.
     Signal {
         /// Its name.

@@ -208,6 +208,7 @@ impl Rescue {
             | Input::RootsOpened { .. }
             | Input::Observed { .. }
             | Input::Stirred { .. }
+            | Input::Watched { .. }
             | Input::ConsoleMoved { .. }
             | Input::Computed { .. }
             | Input::Judged { .. }

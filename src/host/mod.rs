@@ -59,6 +59,7 @@ mod socket;
 mod stock;
 mod veil;
 mod voice;
+mod watching;
 mod wires;
 mod worker;
 

@@ -4,13 +4,14 @@ use crate::base::{SessionId, SessionKey, TurnNo, WallNs};
 use crate::config::Config;
 use crate::host::ancestry::{is_own, ourselves, proxy_above, refuse_agents};
 use crate::host::clock::Clock;
+use crate::host::watching::Line;
 use crate::host::{console, desk, peer};
 use crate::ledger::{
     Actor, Channel, Event, GrantEvent, Log, ParentShape, Record, SessionHeader, SessionRowShape, Who,
 };
 use crate::review::{Answer, Ask, Asked, DocketAsk, GrantItem, Problem, ProblemKind};
 use crate::store::{GrantFile, Position, SessionOnDisk, StateDir, StoreError, replay};
-use crate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port};
+use crate::surface::{Caller, Cursor, Doors, LogLine, Mark, Port, Watching};
 use std::fs;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::net::SocketAddr;
@@ -86,6 +87,10 @@ impl Port for Recorded {
         }
         timed.sort_by_key(|(at, _)| *at);
         Ok(timed.into_iter().map(|(_, line)| line).collect())
+    }
+
+    fn watch(&self, session: &SessionKey) -> Box<dyn Watching> {
+        Box::new(Line::to(self.open().ok().flatten(), session.clone()))
     }
 
     fn grants(&self) -> Result<Vec<GrantItem>, Problem> {

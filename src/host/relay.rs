@@ -5,7 +5,7 @@ use crate::engine::{Action, Durability, Input, Level, Notice, Setup};
 use crate::host::backlog::Backlog;
 use crate::host::child::AgentPid;
 use crate::host::clock::Clock;
-use crate::host::event::{Event, Inbox};
+use crate::host::event::{Event, Inbox, WatcherId};
 use crate::host::fuse::Fused;
 use crate::host::gauge::Gauge;
 use crate::host::leg::Outgoing;
@@ -106,7 +106,7 @@ pub(crate) struct Relay {
     end: End,
     asks: BTreeMap<AskId, Sender<Answer>>,
     asked: u64,
-    watchers: Vec<Sender<Notice>>,
+    watchers: BTreeMap<WatcherId, Sender<Notice>>,
     started: usize,
     /// Empty between two steps: one list for all of them.
     actions: Vec<Action>,
@@ -153,7 +153,7 @@ impl Relay {
             end: End::default(),
             asks: BTreeMap::new(),
             asked: FOREIGN_ASKS,
-            watchers: Vec::new(),
+            watchers: BTreeMap::new(),
             started: 0,
             actions: Vec::new(),
         }
@@ -220,7 +220,14 @@ impl Relay {
                 self.step(*input);
             }
             Event::Asked { asked, reply } => self.asked(*asked, reply),
-            Event::Watch(watcher) => self.watchers.push(watcher),
+            Event::Watch { watcher, notices } => {
+                self.watchers.insert(watcher, notices);
+                self.watched();
+            }
+            Event::Unwatch(watcher) => {
+                self.watchers.remove(&watcher);
+                self.watched();
+            }
             Event::Signal { name, number } => {
                 self.end.signal.get_or_insert(number);
                 self.step(Input::Signal(name));
@@ -251,6 +258,10 @@ impl Relay {
             recorder.flush();
         }
         self.gauges.to(to).sub(bytes);
+    }
+
+    fn watched(&mut self) {
+        self.step(Input::Watched { watching: self.watchers.len() });
     }
 
     fn asked(&mut self, asked: Asked, reply: Sender<Answer>) {
@@ -323,7 +334,10 @@ impl Relay {
                 }
                 Action::Pin { .. } => self.perform.start(action, self.fused.ledger()),
                 Action::Publish(notice) => {
-                    self.watchers.retain(|watcher| watcher.send(notice.clone()).is_ok())
+                    for watcher in self.watchers.values() {
+                        // One that is gone says so itself.
+                        let _ = watcher.send(notice.clone());
+                    }
                 }
                 Action::Log { level, text } => self.log(level, &text),
                 Action::StopAgent => self.stop_agent(),

@@ -4,11 +4,12 @@ use crate::base::SessionKey;
 use crate::config::McpMay;
 use crate::engine::Notice;
 use crate::host::ancestry::may_decide;
-use crate::host::event::{Event, Inbox};
+use crate::host::event::{Event, Inbox, WatcherId};
 use crate::host::rpc::{self, Call};
 use crate::review::{Answer, Asked, Problem, ProblemKind};
 use crate::store::StateDir;
 use crate::surface::Asking;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -17,13 +18,19 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// Bytes of one request.
 const LONGEST: u64 = 16 * 1024 * 1024;
 /// How long an ask may take: a first look at a large tree is the longest.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// How often it is looked whether who watches is still there.
+const GLANCE: Duration = Duration::from_millis(500);
+
+static NEXT_WATCHER: AtomicU64 = AtomicU64::new(0);
 
 /// A socket that is listened on. Its file goes when this is dropped.
 #[derive(Debug)]
@@ -203,10 +210,22 @@ impl Server {
     }
 
     /// Tells what moves until the other side goes away.
-    fn watch(&self, mut stream: &UnixStream) -> io::Result<()> {
-        let (watcher, notices) = channel();
-        self.inbox.put(Event::Watch(watcher));
-        for notice in notices {
+    fn watch(&self, stream: &UnixStream) -> io::Result<()> {
+        let (sender, notices) = channel();
+        let watcher = WatcherId(NEXT_WATCHER.fetch_add(1, Ordering::Relaxed));
+        self.inbox.put(Event::Watch { watcher, notices: sender });
+        let told = self.tell(&notices, stream);
+        self.inbox.put(Event::Unwatch(watcher));
+        told
+    }
+
+    fn tell(&self, notices: &Receiver<Notice>, mut stream: &UnixStream) -> io::Result<()> {
+        loop {
+            let notice = match notices.recv_timeout(GLANCE) {
+                Ok(notice) => notice,
+                Err(RecvTimeoutError::Timeout) if is_there(stream) => continue,
+                Err(_) => return Ok(()),
+            };
             let (method, session, more) = match notice {
                 Notice::ReviewChanged { session, reason } => {
                     ("review_changed", session, json!({ "reason": reason }))
@@ -224,8 +243,14 @@ impl Server {
             }
             writeln!(stream, "{}", json!({ "jsonrpc": "2.0", "method": method, "params": params }))?;
         }
-        Ok(())
     }
+}
+
+/// Says whether anybody is still at the other end, also who has nothing more to say.
+fn is_there(stream: &UnixStream) -> bool {
+    let mut ends = [PollFd::new(stream, PollFlags::empty())];
+    let gone = PollFlags::HUP | PollFlags::ERR;
+    poll(&mut ends, Some(&Timespec::default())).is_err() || !ends[0].revents().intersects(gone)
 }
 
 /// Returns the user and, where the system tells it, the process at the other end.
@@ -239,4 +264,19 @@ fn peer_of(stream: &UnixStream) -> Option<(u32, Option<i32>)> {
 #[cfg(not(target_os = "linux"))]
 fn peer_of(_stream: &UnixStream) -> Option<(u32, Option<i32>)> {
     Some((rustix::process::getuid().as_raw(), None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_nothing_more_to_say_still_watches_and_who_left_does_not() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        assert!(is_there(&ours));
+        theirs.shutdown(std::net::Shutdown::Write).expect("possible");
+        assert!(is_there(&ours));
+        drop(theirs);
+        assert!(!is_there(&ours));
+    }
 }

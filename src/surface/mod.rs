@@ -53,7 +53,7 @@ pub use manual::{completions, manual};
 pub use methods::Asking;
 pub use places::{Env, PROJECT_FILE, config_file, state_dir};
 pub use policy::{About, Bench, Disk, Inquiry, inquire};
-pub use port::{Caller, Cursor, Doors, Launch, LogLine, Mark, Port};
+pub use port::{Caller, Cursor, Doors, Launch, LogLine, Mark, Port, Watching};
 pub use setup::{Editor, setup};
 pub use stock::{RootStockShape, StockShape, SweptShape, UserShape};
 pub use terminal::{Terminal, carry_out};

@@ -7,6 +7,7 @@ use crate::review::{Answer, Ask, GrantItem, Problem, ProblemKind};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The far end of every surface: in process, over a proxy's socket, or on the files.
 pub trait Port {
@@ -18,6 +19,12 @@ pub trait Port {
 
     /// Reads the session's ledger and the chains of its roots from `cursor` on, in the order of time, and moves the cursor.
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem>;
+
+    /// Watches a session from now on, until what is returned is dropped.
+    fn watch(&self, session: &SessionKey) -> Box<dyn Watching> {
+        let _ = session;
+        Box::new(Glances)
+    }
 
     /// Lists the permissions that outlive sessions, and the lines of their file that cannot be used.
     fn grants(&self) -> Result<Vec<GrantItem>, Problem> {
@@ -42,6 +49,21 @@ pub trait Port {
 
     /// Deletes a session: its journal, its pins and its notes.
     fn delete(&self, session: &SessionKey) -> Result<(), Problem>;
+}
+
+/// That somebody watches a session: as long as it is kept, the session's proxy looks as often as a person needs.
+pub trait Watching: Send {
+    /// Waits until the journals may have grown, at most so long.
+    fn wait(&mut self, at_most: Duration);
+}
+
+/// Watching where nobody can be told of it: a look now and then.
+struct Glances;
+
+impl Watching for Glances {
+    fn wait(&mut self, at_most: Duration) {
+        std::thread::sleep(at_most);
+    }
 }
 
 /// A port whose host can tell who stands at a door, and speaks for others than the person.

@@ -241,6 +241,7 @@ impl Line<'_> {
     /// Says what moves the queue, from now on.
     fn watch(&self, terminal: &mut Terminal<'_>) -> Result<u8, Failure> {
         let mut reader = Reader::default();
+        let mut watching = self.port.watch(&self.row.key);
         self.port.log(&self.row.key, &mut reader.cursor)?;
         loop {
             for line in self.port.log(&self.row.key, &mut reader.cursor)? {
@@ -262,7 +263,7 @@ impl Line<'_> {
                 terminal.out.write_all(text.as_bytes())?;
             }
             terminal.out.flush()?;
-            std::thread::sleep(FOLLOW);
+            watching.wait(FOLLOW);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A port that tells a waiting person how long it has been.
 
-use super::port::{Cursor, LogLine, Port};
+use super::port::{Cursor, LogLine, Port, Watching};
 use crate::base::SessionKey;
 use crate::ledger::SessionRowShape;
 use crate::review::{Answer, Ask, GrantItem, Problem};
@@ -31,6 +31,10 @@ impl Port for Waiting<'_> {
 
     fn log(&self, session: &SessionKey, cursor: &mut Cursor) -> Result<Vec<LogLine>, Problem> {
         self.port.log(session, cursor)
+    }
+
+    fn watch(&self, session: &SessionKey) -> Box<dyn Watching> {
+        self.port.watch(session)
     }
 
     fn grants(&self) -> Result<Vec<GrantItem>, Problem> {

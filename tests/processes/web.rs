@@ -1,7 +1,6 @@
 //! The web console beside a live session: in a browser, and asked by programs that may not decide.
 
 #![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
-#![allow(clippy::print_stdout, reason = "the figures are printed")]
 use crate::proxy::until;
 use crate::scratch::Scratch;
 use crate::webdriver::Browser;
@@ -367,64 +366,6 @@ fn nothing_outside_and_nothing_withheld_is_told_over_http() {
     assert!(all.contains("link"));
 }
 
-/// The figures of docs/web.md: `cargo test --release --test processes figures -- --ignored --nocapture`.
-#[test]
-#[ignore = "measures"]
-fn figures_of_a_large_review() {
-    let Some(browser) = Browser::start() else { return };
-    let scratch = scene();
-    let repository = scratch.repository().display().to_string();
-    // 500 files, 40 changed lines each.
-    let mut live = scratch.session();
-    live.prompt(&format!(
-        "cd '{repository}'; for f in $(seq 1 500); do mkdir -p d$((f % 20)); {{ for l in $(seq 1 40); do echo \"let value_$l = compute($f, $l);\"; done; }} > d$((f % 20))/file$f.rs; done"
-    ));
-    let console = Console::open(&scratch, &[]);
-    browser.go(&console.url);
-    browser.until("document.querySelectorAll('article[data-full] .row').length > 0");
-    let mut paints = Vec::new();
-    for _ in 0..5 {
-        browser.go(&format!("http://127.0.0.1:{}/", console.port()));
-        browser.until("document.querySelectorAll('article[data-full] .row').length > 0 && performance.getEntriesByName('queue')[0]");
-        paints.push(browser.js("return [performance.getEntriesByType('paint').find((one) => one.name === 'first-contentful-paint')?.startTime, performance.getEntriesByName('queue')[0].startTime, performance.getEntriesByType('resource').find((one) => one.name.endsWith('/hunks')).duration, document.querySelectorAll('article').length, document.querySelectorAll('*').length]"));
-    }
-    println!("first contentful paint, queue drawn, listing, hunks, elements: {paints:?}");
-    let work = format!(
-        "cd '{repository}'; for n in 1 2 3 4 5; do until [ -e \"$GO.now$n\" ]; do sleep 0.01; done; echo x > fresh$n.rs; done; until [ -e \"$GO.done\" ]; do sleep 0.01; done"
-    );
-    let turn = live.begin(&work);
-    while !live.hear().contains("\"tool_call\"") {}
-    // From the write to the stream's event (the listing is fetched then), to the listing, and to the screen. The first
-    // write comes to a root that is quiet, the others to one that was looked at less than a second ago.
-    for n in 1..=5 {
-        browser.js(&format!("performance.clearResourceTimings(); window.seen = null; new MutationObserver(() => {{ if (!window.seen && document.querySelector('article[aria-label^=\"fresh{n}.rs\"]')) window.seen = Date.now(); }}).observe(document.getElementById('stream'), {{ childList: true, subtree: true }})"));
-        std::fs::write(live.signal(&format!("now{n}")), "").unwrap();
-        browser.until("window.seen");
-        let seen = browser.js("const last = performance.getEntriesByType('resource').filter((one) => one.name.endsWith('/hunks')).pop(); const at = performance.timeOrigin + last.startTime; return [at, at + last.duration, window.seen]");
-        let written = scratch.at(&format!("repository/fresh{n}.rs")).metadata().unwrap().modified().unwrap();
-        let written = written.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros() as f64 / 1000.0;
-        let after = |at: usize| seen[at].as_f64().unwrap() - written;
-        println!(
-            "from the write to the event {:.0}, the listing {:.0}, the screen {:.0} ms",
-            after(0),
-            after(1),
-            after(2)
-        );
-    }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", console.child.id())).unwrap();
-    println!(
-        "{}",
-        status
-            .lines()
-            .filter(|line| line.starts_with("VmHWM") || line.starts_with("VmRSS"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
-    std::fs::write(live.signal("done"), "").unwrap();
-    live.answer(turn);
-    live.end();
-}
-
 // ── support ──
 
 pub(crate) fn scene() -> Scratch {
@@ -458,7 +399,7 @@ pub(crate) fn state(scratch: &Scratch, path: &str) -> String {
 
 /// A console that runs beside a test.
 pub(crate) struct Console {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) url: String,
     bearer: String,
 }
@@ -479,7 +420,7 @@ impl Console {
         Self { child, url: text("url"), bearer: text("bearer") }
     }
 
-    fn port(&self) -> &str {
+    pub(crate) fn port(&self) -> &str {
         self.url.trim_start_matches("http://127.0.0.1:").split('/').next().unwrap()
     }
 

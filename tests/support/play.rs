@@ -182,6 +182,7 @@ impl Play {
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
             What::Grants(line) => self.world.grants += &format!("{line}\n"),
             What::Config(_) => {}
+            What::Watching(watching) => self.happens(Input::Watched { watching: *watching }),
             What::Console(console) => {
                 self.happens(Input::ConsoleMoved { console: console.clone() });
             }

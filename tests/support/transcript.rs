@@ -62,6 +62,8 @@ pub(crate) enum What {
     Grants(String),
     /// `policy <<END`: the person writes another configuration, while the proxy runs.
     Policy(Vec<u8>),
+    /// `watching N`: so many watch what moves.
+    Watching(usize),
     /// `console ADDRESS`, `console closes`.
     Console(Option<String>),
     /// `config TOML-LINE`.
@@ -181,6 +183,7 @@ impl<'a> Parser<'a> {
             "ask" => What::Ask(rest.to_owned()),
             "answer" => answer(rest),
             "policy" => What::Policy(self.content(rest)?),
+            "watching" => What::Watching(rest.parse().map_err(|_| "how many watch?")?),
             "console" => What::Console((rest != "closes").then(|| rest.to_owned())),
             "grants" => What::Grants(rest.to_owned()),
             "config" => What::Config(rest.to_owned()),

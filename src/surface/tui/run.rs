@@ -437,6 +437,7 @@ fn coloured(inks: &Inks, wanted: &Wanted, lines: Vec<String>) -> FileText {
 /// Says when the journals grow by something that moves the queue, or that the agent asked for.
 fn watch(sitting: &Sitting, begun: WallNs, inbox: &Sender<Msg>) {
     let mut cursor = Cursor::default();
+    let mut watching = sitting.port.watch(&sitting.session);
     loop {
         let lines = sitting.port.log(&sitting.session, &mut cursor).unwrap_or_default();
         // What was journaled before the first ask is in its answer.
@@ -451,7 +452,7 @@ fn watch(sitting: &Sitting, begun: WallNs, inbox: &Sender<Msg>) {
                 return;
             }
         }
-        std::thread::sleep(WATCH);
+        watching.wait(WATCH);
     }
 }
 

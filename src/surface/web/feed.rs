@@ -121,12 +121,13 @@ struct Reader {
 
 impl Reader {
     fn read(&self, mut cursor: Cursor) {
+        let mut watching = self.doors.watch(&self.key);
         while !self.feeds.leave(&self.key) {
             let lines = self.doors.log(&self.key, &mut cursor).unwrap_or_default();
             if let Some(moved) = Moved::of(lines.iter(), &cursor) {
                 self.feeds.send(&self.key, moved);
             }
-            std::thread::sleep(LOOK);
+            watching.wait(LOOK);
         }
     }
 }
