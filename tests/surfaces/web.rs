@@ -148,6 +148,27 @@ fn no_id_is_a_path() {
 }
 
 #[test]
+fn an_address_that_does_not_fit_is_refused_in_the_form_of_every_error() {
+    let served = Served::answering(listing());
+    let bad = [
+        "/api/session/%ff/review/hunks",
+        "/api/session/new/review/hunks/%ff",
+        "/api/session/new/review/file",
+        "/api/session/new/review/file?root=/r",
+        "/api/sessions?counted=perhaps",
+        "/api/session/%ff/review/events",
+        "/api/session/%ff/pending",
+    ];
+    for path in bad {
+        let reply = served.get(path);
+        assert_eq!(reply.status, 400, "{path}");
+        let error = &reply.json()["error"];
+        assert_eq!((&error["code"], &error["data"]["kind"]), (&json!(-32602), &json!("user")), "{path}");
+        assert!(error["message"].as_str().unwrap().starts_with("the address does not fit: "), "{error}");
+    }
+}
+
+#[test]
 fn an_agents_process_decides_nothing() {
     let doors = Arc::new(Fake::answering(decided()));
     doors.is_agents_process.store(true, Ordering::Relaxed);

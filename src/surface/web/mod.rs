@@ -26,6 +26,7 @@ mod door;
 mod feed;
 mod file;
 mod page;
+mod reading;
 mod reply;
 mod routes;
 mod serve;

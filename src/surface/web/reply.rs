@@ -6,12 +6,13 @@ use axum::http::{HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use serde::Serialize;
 use serde_json::json;
+use std::borrow::Cow;
 
 /// Why a request is not served.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// It is not for us, or not in a form we take.
-    Plain(StatusCode, &'static str),
+    Plain(StatusCode, Cow<'static, str>),
     /// No session has that id.
     NoSession,
     /// The ask could not be carried out.
@@ -20,12 +21,12 @@ pub(super) enum Refusal {
 
 impl Refusal {
     pub(super) fn plain(status: StatusCode, message: &'static str) -> Self {
-        Self::Plain(status, message)
+        Self::Plain(status, message.into())
     }
 
     /// Who has no token.
     pub(super) fn stranger() -> Self {
-        Self::Plain(StatusCode::UNAUTHORIZED, "open the address that `hunkgate web` prints; it is good once")
+        Self::plain(StatusCode::UNAUTHORIZED, "open the address that `hunkgate web` prints; it is good once")
     }
 }
 
