@@ -149,7 +149,7 @@ impl Engine {
         let cards: Vec<(String, Card)> =
             cards.cards.into_iter().map(|card| (self.minter.mint("hunkgate-review"), card)).collect();
         for (call, card) in &cards {
-            let frame = asking::card(self.dialect, id, &drawn(call, card));
+            let frame = asking::card(self.dialect, id, &drawn(call, card, self.card_there(id, card)));
             self.send(Leg::Editor, frame);
         }
         let asking = Asking {
@@ -221,6 +221,8 @@ impl Engine {
             payload: About::Review { ask },
         };
         let id = self.pending.originate(Leg::Editor, &mut self.minter, request);
+        let first = self.askings.get(&ask).and_then(|asking| asking.cards.first());
+        let there = first.and_then(|(_, card)| self.card_there(&session, card));
         let Some(asking) = self.askings.get_mut(&ask) else { return };
         let cards: Vec<Card> = asking.cards.iter().map(|(_, card)| card.clone()).collect();
         let (waits, buttons) = match &asking.behind {
@@ -235,7 +237,13 @@ impl Engine {
             }),
             (false, Some((call, first))) => {
                 let about = format!("{waits}{}{unshown}", review::question(&cards));
-                Some(asking::question(self.dialect, &id, &session, (&drawn(call, first), &about), buttons))
+                Some(asking::question(
+                    self.dialect,
+                    &id,
+                    &session,
+                    (&drawn(call, first, there), &about),
+                    buttons,
+                ))
             }
             (false, None) => None,
         };

@@ -1,18 +1,31 @@
 //! The cards of a question, as the frames show them.
 
 use crate::acp::asking::{self, Field, FieldInput};
-use crate::base::HunkId;
-use crate::review::{self, Card, FormInput};
+use crate::base::{HunkId, SessionId};
+use crate::engine::Engine;
+use crate::review::{self, Card, FormInput, Link};
 use std::collections::BTreeSet;
 
-/// A card as a frame shows it.
-pub(super) fn drawn(call: &str, card: &Card) -> asking::Card {
+/// A card as a frame shows it; `there` says where else it is, when it is.
+pub(super) fn drawn(call: &str, card: &Card, there: Option<String>) -> asking::Card {
+    let shows = card.looks.iter().map(|look| shown(card, look));
     asking::Card {
         call: call.to_owned(),
         title: format!("{}: {}", card.path, card.size),
         path: card.absolute.clone(),
         line: card.line,
-        shows: card.looks.iter().map(|look| shown(card, look)).collect(),
+        shows: shows.chain(there.map(asking::Shown::Text)).collect(),
+    }
+}
+
+impl Engine {
+    /// Says where the first change of a card is in the browser, while a console runs.
+    pub(super) fn card_there(&self, id: &SessionId, card: &Card) -> Option<String> {
+        let (console, session) = (self.console.as_deref()?, self.sessions.get(id)?);
+        let first = card.pieces.first().map(|piece| piece.id.clone());
+        Some(
+            review::in_browser(&Link::new(session.key.clone(), first), Some(console)).trim_start().to_owned(),
+        )
     }
 }
 
