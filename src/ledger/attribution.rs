@@ -42,6 +42,8 @@ pub(super) struct Evidence {
     pub vcs: bool,
     /// The bytes came from where a call says that it moved them from.
     pub moved: bool,
+    /// The bytes went to where a call says that it moved them.
+    pub departed: bool,
     /// The path is gone after the step.
     pub gone: bool,
     /// Calls whose background work may still be at it, after everything closed.
@@ -290,8 +292,9 @@ impl Evidence {
             beside && takes_away && self.suspects[suspect].failed()
         };
         let passed = self.passed.iter().map(|(suspect, body)| (*suspect, body));
-        let texts: Vec<(usize, &ClaimBody)> =
-            texts.filter(|&(suspect, body)| self.can_be(body) && !undone(suspect, body)).collect();
+        let texts: Vec<(usize, &ClaimBody)> = texts
+            .filter(|&(suspect, body)| self.can_be(&self.suspects[suspect], body) && !undone(suspect, body))
+            .collect();
         // The same text told over what stood there says more than the text alone, and may leave lines to others.
         let told_over = |&(suspect, body): &(usize, &ClaimBody)| {
             let over = |(other, fuller): &(usize, &ClaimBody)| *other == suspect && fuller.tells_over(body);
@@ -301,10 +304,12 @@ impl Evidence {
         texts.into_iter().chain(passed).map(|(suspect, body)| Claimed { suspect, body }).collect()
     }
 
-    fn can_be(&self, body: &ClaimBody) -> bool {
+    fn can_be(&self, suspect: &Suspect, body: &ClaimBody) -> bool {
         match body {
             ClaimBody::Location => false,
             ClaimBody::Delete => self.gone,
+            // The words of a command are no report: its move has to be seen.
+            ClaimBody::Move { .. } if suspect.kind == ToolKind::Execute => self.departed || self.moved,
             ClaimBody::Move { .. } => self.gone || self.moved,
             ClaimBody::Fragment { .. } | ClaimBody::Whole { .. } | ClaimBody::Diff { .. } => true,
         }

@@ -195,6 +195,7 @@ impl Scene<'_> {
             if over && turn.is_none() { self.index.background_before(&moment) } else { Vec::new() };
         Evidence {
             moved: self.moved(path, observation, change, &suspects),
+            departed: self.departed(path, observation, change, &suspects),
             passed: passage.passed(&moment, &suspects),
             tellers: passage.tellers(&moment, &suspects),
             moment,
@@ -237,6 +238,25 @@ impl Scene<'_> {
             let before = at.ok().and_then(|at| observation.changes[at].before);
             before.is_some_and(|before| before.blob == after.blob)
         })
+    }
+
+    /// Says whether these very bytes came to lie where a suspect claims to have moved them.
+    fn departed(
+        &self,
+        path: &RepoPath,
+        observation: &Observation,
+        change: &Change,
+        suspects: &[crate::ledger::suspect::Suspect],
+    ) -> bool {
+        let Some(before) = change.before.filter(|_| change.after.is_none()) else { return false };
+        let numbers = suspects.iter().flat_map(|suspect| &suspect.claims);
+        let claims = numbers.map(|&number| self.index.claim(number)).filter(|claim| claim.path == *path);
+        let arrived = |to: &RepoPath| {
+            let at = observation.changes.binary_search_by(|other| other.path.cmp(to));
+            let after = at.ok().and_then(|at| observation.changes[at].after);
+            after.is_some_and(|after| after.blob == before.blob)
+        };
+        claims.into_iter().any(|claim| matches!(&claim.body, ClaimBody::Move { to } if arrived(to)))
     }
 
     fn role(&self, path: &RepoPath, earlier: &[Step], step: &Step) -> Role {
@@ -317,6 +337,7 @@ fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
             base_unknown: false,
             vcs: false,
             moved: false,
+            departed: false,
             gone: change.before.is_none(),
             lingering: Vec::new(),
         },

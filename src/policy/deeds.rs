@@ -169,7 +169,8 @@ fn told(argv: &[String]) -> Vec<(String, Said)> {
         "chmod" if !rest.iter().any(|word| word.starts_with("--ref")) => {
             locations(operands(rest, "").into_iter().skip(1).collect())
         }
-        "rm" | "unlink" => operands(rest, "").into_iter().map(|path| (path, Said::Delete)).collect(),
+        // A command that removes what is gone already may end well: that it names the path is all that it says.
+        "rm" | "unlink" => all(""),
         "mv" if !has(&["-t"]) => moved(&operands(rest, "S")),
         "cp" | "ln" | "install" if !has(&["-t", "-d"]) => landed(&operands(rest, "Smgo")),
         "sed" | "gsed" => edited_in_place(rest, "ef"),
@@ -259,9 +260,7 @@ fn by_git(words: &[String]) -> Vec<(String, Said)> {
     let [verb, rest @ ..] = words else { return Vec::new() };
     match verb.as_str() {
         "mv" => moved(&operands(rest, "")),
-        "rm" if !rest.iter().any(|word| word == "--cached") => {
-            operands(rest, "").into_iter().map(|path| (path, Said::Delete)).collect()
-        }
+        "rm" if !rest.iter().any(|word| word == "--cached") => locations(operands(rest, "")),
         "restore" => locations(operands(rest, "s")),
         "checkout" => {
             let after = rest.iter().skip_while(|word| *word != "--").skip(1);

@@ -9,7 +9,7 @@ fn run(form: WantedForm, cwd: Option<&str>) -> Deeds {
     deeds(&WantedCommand { form, cwd: cwd.map(str::to_owned), env: Vec::new() }, &context(&Flat))
 }
 
-/// Every name, as one word: a path beneath the root, `-` before what is removed, `from>to`, `=text`, `+text`.
+/// Every name, as one word: a path beneath the root, `from>to`, `=text`, `+text`.
 fn names(text: &str) -> Vec<String> {
     let short = |path: &str| path.strip_prefix(&format!("{ROOT}/")).unwrap_or(path).to_owned();
     let told = run(WantedForm::Text(text.to_owned()), None).names;
@@ -18,11 +18,12 @@ fn names(text: &str) -> Vec<String> {
         let path = short(&claim.path);
         match &claim.says {
             Said::Location => path,
-            Said::Delete => format!("-{path}"),
             Said::Move { to } => format!("{path}>{}", short(to)),
             Said::Whole { old: None, new } => format!("{path}={new}"),
             Said::Diff { old: None, new } => format!("{path}+{new}"),
-            odd @ (Said::Whole { .. } | Said::Diff { .. } | Said::Fragment { .. }) => format!("{odd:?}"),
+            odd @ (Said::Whole { .. } | Said::Diff { .. } | Said::Fragment { .. } | Said::Delete) => {
+                format!("{odd:?}")
+            }
         }
     };
     told.iter().map(word).collect()
@@ -39,8 +40,8 @@ fn a_command_names_what_its_words_say_it_writes() {
         ("echo x > /w/other/f", &["/w/other/f"]),
         ("printf '%s' x | tee -a a b", &["a", "b"]),
         ("touch -d yesterday a 'b c'", &["a", "b c"]),
-        ("rm -rf a b", &["-a", "-b"]),
-        ("git rm a && git mv b c", &["-a", "b>c", "b>c/b"]),
+        ("rm -rf a b", &["a", "b"]),
+        ("git rm a && git mv b c", &["a", "b>c", "b>c/b"]),
         ("git rm --cached a", &[]),
         ("git checkout main -- a b", &["a", "b"]),
         ("git checkout main", &[]),

@@ -362,7 +362,7 @@ impl Race {
         let op = &mut self.ops[at];
         op.texted |= op.work == Work::Delete && op.said && !failed;
         if op.named && !failed {
-            let gone = op.script.iter().filter(|deed| matches!(deed, Deed::Remove(_) | Deed::Move(..)));
+            let gone = op.script.iter().filter(|deed| matches!(deed, Deed::Move(..)));
             op.texts.extend(gone.flat_map(Deed::files).map(str::to_owned));
         }
         self.ops[at].span.1 = self.now;
