@@ -245,6 +245,89 @@ fn both_layouts_and_the_whole_file_show_every_line_as_what_it_is() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+#[test]
+fn names_and_contents_with_markup_are_shown_as_they_stand() {
+    let Some(browser) = Browser::start() else { return };
+    let scratch = scene();
+    let name = "<img src=x onerror=window.harmed=1>.txt";
+    let line = "</code><script>window.harmed=1</script><img src=x onerror=window.harmed=1>";
+    scratch.write("line", format!("{line}\n"));
+    let (kept, place) =
+        (scratch.at("line").display().to_string(), scratch.repository().display().to_string());
+    scratch.turn(&format!("cp '{kept}' '{place}/{name}'"));
+    scratch.says(&["comment", &format!("{name}:1"), line]);
+    let console = Console::open(&scratch, &[]);
+    browser.go(&console.url);
+    browser.until("document.querySelector('article[data-full] .comment-body')");
+    let text =
+        |selector: &str| browser.js(&format!("return document.querySelector('{selector}').textContent"));
+    assert_eq!(text(".section-head h2"), name);
+    assert_eq!(text("article .row.add code"), line);
+    assert_eq!(text("article .comment-body"), line);
+    assert_eq!(text("#tree .name"), name);
+    for keys in ["i", "b"] {
+        browser.keys(keys);
+        browser.until("document.getElementById('dialog').open");
+        assert_eq!(text("#dialog-title"), name);
+        browser.keys("\u{e00c}");
+        browser.until("!document.getElementById('dialog').open");
+    }
+    let made = "return [document.querySelectorAll('img, script:not([src])').length, window.harmed ?? null]";
+    assert_eq!(browser.js(made), json!([0, null]));
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn a_head_decides_what_stands_beneath_it_now_and_a_held_key_nothing() {
+    let Some(browser) = Browser::start() else { return };
+    let scratch = scene();
+    let mut live = scratch.session();
+    live.prompt(&format!(
+        "cd '{}'; echo one > fresh.txt; echo two > other.txt",
+        scratch.repository().display()
+    ));
+    let console = Console::open(&scratch, &[]);
+    browser.go(&console.url);
+    browser.until("document.querySelectorAll('article[data-full] .row.add').length === 2");
+    // Another text in as many hunks.
+    live.prompt(&format!("cd '{}'; echo three > fresh.txt", scratch.repository().display()));
+    browser.until("document.querySelector('article .row.add code').textContent === 'three'");
+    browser.click(".section-head button.good");
+    until("the files say so", || state(&scratch, "fresh.txt") == "accepted");
+    browser.until("document.querySelector('article.accepted')");
+    browser.keys("G");
+    browser.js("for (const key of ['a', 'a']) document.dispatchEvent(new KeyboardEvent('keydown', { key, repeat: true, bubbles: true }))");
+    browser.keys("c");
+    browser.until("document.activeElement.tagName === 'TEXTAREA'");
+    assert_eq!(state(&scratch, "other.txt"), "unreviewed");
+    // A card whose form was open says afterwards what became of its hunk.
+    let other = scratch.hunks().into_iter().find(|hunk| hunk["path"] == "other.txt").unwrap();
+    scratch.says(&["accept", other["id"].as_str().unwrap()]);
+    browser.until("document.querySelectorAll('article.accepted').length === 2");
+    browser.keys("\u{e00c}");
+    browser.until("document.querySelectorAll('.badge.state.accepted').length === 2");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    live.end();
+}
+
+#[test]
+fn a_console_that_is_gone_is_said_on_the_page() {
+    let Some(browser) = Browser::start() else { return };
+    let scratch = scene();
+    scratch.turn("echo '// more' >> src/main.rs");
+    let console = Console::open(&scratch, &[]);
+    browser.go(&console.url);
+    browser.until("document.getElementById('live').textContent === 'live' && document.querySelector('article[data-full]')");
+    drop(console);
+    browser.until("document.getElementById('live').textContent === 'not connected'");
+    browser.until("document.querySelector('.notice.bad[role=alert]')?.textContent.includes('may be old')");
+    // A decision that reaches nobody is said, and the hunk stays undecided.
+    browser.keys("a");
+    browser.until("document.getElementById('alarm').textContent.includes('does not answer')");
+    assert_eq!(browser.js("return document.querySelectorAll('article.unreviewed').length"), 1);
+    assert_eq!(state(&scratch, "src/main.rs"), "unreviewed");
+}
+
 /// A page that another port of this machine serves, to a browser that holds the console's cookie.
 const FOREIGN: &str = r#"<!doctype html><title>foreign</title><iframe name="f"></iframe><script>
 const frame = document.querySelector('iframe');

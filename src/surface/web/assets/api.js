@@ -1,9 +1,8 @@
 // The routes. A post is sent once: what became of it is never found out by asking again.
 
 export class Trouble extends Error {
-  constructor(status, error) {
-    super(error?.message || `the console answered ${status}`);
-    this.status = status;
+  constructor(error, status) {
+    super(error?.message || `the console answered ${status}, and nothing that can be read`);
     this.hint = error?.data?.hint || null;
   }
 }
@@ -11,12 +10,12 @@ export class Trouble extends Error {
 async function read(response) {
   const text = await response.text();
   let value = null;
-  try { value = JSON.parse(text); } catch { /* said by the status */ }
-  if (!response.ok) throw new Trouble(response.status, value?.error);
+  try { value = JSON.parse(text); } catch { /* said below */ }
+  if (!response.ok || value === null) throw new Trouble(value?.error, response.status);
   return value;
 }
 
-const gone = () => new Trouble(0, { message: 'the console does not answer', data: { hint: 'start `hunkgate web` again' } });
+const gone = () => new Trouble({ message: 'the console does not answer', data: { hint: 'start `hunkgate web` again' } });
 
 export async function get(path) {
   let response;
@@ -34,13 +33,23 @@ export async function post(path, body) {
 
 export const of = (session, rest) => `/api/session/${encodeURIComponent(session)}/${rest}`;
 
-// Listens to a session. `EventSource` goes on by itself from the last event that it saw.
+// How long a stream that was refused is left alone.
+const AGAIN_MS = 3000;
+
+// Listens to a session. `EventSource` goes on by itself from the last event that it saw, but not after it was refused.
 export function listen(session, heard) {
-  const source = new EventSource(of(session, 'review/events'));
-  source.onopen = () => heard('open', {});
-  source.onerror = () => heard('lost', {});
-  for (const name of ['review_changed', 'review_gate', 'requests_changed', 'session_changed']) {
-    source.addEventListener(name, (event) => heard(name, JSON.parse(event.data)));
-  }
-  return () => source.close();
+  let source = null, later = null;
+  const start = () => {
+    source = new EventSource(of(session, 'review/events'));
+    source.onopen = () => heard('open', {});
+    source.onerror = () => {
+      if (source.readyState === EventSource.CLOSED) later = setTimeout(start, AGAIN_MS);
+      heard('lost', {});
+    };
+    for (const name of ['review_changed', 'review_gate', 'requests_changed', 'session_changed']) {
+      source.addEventListener(name, (event) => heard(name, JSON.parse(event.data)));
+    }
+  };
+  start();
+  return () => { clearTimeout(later); source.close(); };
 }

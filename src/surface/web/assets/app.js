@@ -1,14 +1,12 @@
 // What is done: keys and buttons become posts, what moves becomes a new listing.
 
-import { $, h, plain, shown } from '/dom.js';
+import { $, h, plain, settle, shown } from '/dom.js';
 import { get, listen, of, post } from '/api.js';
 import * as model from '/model.js';
-import { inked } from '/diff.js';
 import { complain, dialog, fileKey, form, say, stream, top, view, waiting, wholeFile } from '/view.js';
 
 const { state } = model;
 const query = new URLSearchParams(location.search);
-view.inked = inked;
 
 // ── what is known ──
 
@@ -53,13 +51,17 @@ function draw() {
   if (!performance.getEntriesByName('queue').length) requestAnimationFrame(() => setTimeout(() => performance.mark('queue')));
 }
 
-async function refreshStatus() {
-  try { state.status = await get(of(state.session, 'status')); top(); } catch (trouble) { complain(trouble); }
+// What is answered for a session that is no longer shown is nobody's.
+async function refreshPart(path, take) {
+  const { session } = state;
+  try {
+    const answer = await get(of(session, path));
+    if (session === state.session) take(answer);
+  } catch (trouble) { if (session === state.session) complain(trouble); }
 }
 
-async function refreshPending() {
-  try { state.pending = (await get(of(state.session, 'pending'))).items; waiting(); } catch { state.pending = []; waiting(); }
-}
+const refreshStatus = () => refreshPart('status', (answer) => { state.status = answer; top(); });
+const refreshPending = () => refreshPart('pending', (answer) => { state.pending = answer.items; waiting(); });
 
 // ── the texts of files that are near ──
 
@@ -186,13 +188,13 @@ Object.assign(view.act, {
     show(hunk.id, true);
     const { start, end } = hunk.current_range;
     const given = await form(placeOf(hunk.id), { label: 'For the agent, with the next prompt.', button: 'Comment', lines: end > start + 1 ? `${start}-${end - 1}` : `${start}` });
-    if (given) say_on(hunk.root, hunk.path, given);
+    if (given) commentOn(hunk.root, hunk.path, given);
     else view.cards.get(hunk.id)?.focus({ preventScroll: true });
   },
   async reply(one) {
     const place = document.querySelector(`[data-comment="${CSS.escape(one.id)}"] .form-place`);
     const given = await form(place, { label: `To ${one.author}; the agent reads it with the next prompt.`, button: 'Reply' });
-    if (given) say_on(one.root, one.path, { text: given.text, lines: one.line_end > one.line_start ? `${one.line_start}-${one.line_end}` : `${one.line_start}` });
+    if (given) commentOn(one.root, one.path, { text: given.text, lines: one.line_end > one.line_start ? `${one.line_start}-${one.line_end}` : `${one.line_start}` });
   },
   async resolve(one) {
     try { await post(of(state.session, `review/comment/${encodeURIComponent(one.id)}/resolve`)); say('settled'); } catch (trouble) { complain(trouble); }
@@ -242,12 +244,13 @@ Object.assign(view.act, {
   search(words) { state.search = words; $('search').value = words; among(); stream(); },
   go: (id) => { closeDrawer(); show(id, true, true); },
   goFile(path) {
-    const found = state.listing.hunks.find((hunk) => path.endsWith(hunk.path));
+    const found = state.listing?.hunks.find((hunk) => hunk.path === path || `${hunk.root}/${hunk.path}` === path);
     if (found) show(found.id, true, true);
+    else say('nothing of that file is in the queue');
   },
 });
 
-async function say_on(root, path, { text, lines }) {
+async function commentOn(root, path, { text, lines }) {
   const [first, last] = lines.split('-').map((number) => parseInt(number, 10));
   try {
     await post(of(state.session, 'review/comment'), { root, path, body: text, line_start: first, line_end: last || first });
@@ -332,6 +335,8 @@ const KEYS = [
   ['m', 'what the agent will be told', note], ['R', 'look again', () => { refresh(); refreshStatus(); }], ['?', 'this help', help],
 ];
 
+const STEPS = ['j', 'k', ']', '[', '}', '{'];
+
 function help() {
   dialog('Keys', h('dl', { class: 'keys-help' }, KEYS.map(([key, what]) => [h('dt', {}, h('kbd', {}, key)), h('dd', {}, what)])));
 }
@@ -346,7 +351,8 @@ document.addEventListener('keydown', (event) => {
   const row = KEYS.find(([key]) => key === event.key);
   if (!row) return;
   event.preventDefault();
-  row[2]();
+  // A key that is held goes through the queue and decides nothing on its way.
+  if (!event.repeat || STEPS.includes(event.key)) row[2]();
 });
 
 $('stream').addEventListener('focusin', (event) => {
@@ -363,7 +369,16 @@ $('stream').addEventListener('click', (event) => {
 });
 
 function closeDrawer() { document.body.classList.remove('drawer'); $('drawer').setAttribute('aria-expanded', 'false'); }
-$('drawer').onclick = () => { const open = document.body.classList.toggle('drawer'); $('drawer').setAttribute('aria-expanded', String(open)); };
+$('drawer').onclick = () => {
+  const open = document.body.classList.toggle('drawer');
+  $('drawer').setAttribute('aria-expanded', String(open));
+  if (open) $('tree').querySelector('button')?.focus();
+};
+$('tree').addEventListener('keydown', (event) => {
+  if (event.key !== 'Escape' || !document.body.classList.contains('drawer')) return;
+  closeDrawer();
+  $('drawer').focus();
+});
 $('search').oninput = () => { state.search = $('search').value; among(); stream(); };
 $('unreviewed').onclick = setUnreviewed;
 $('layout').onclick = setLayout;
@@ -387,31 +402,48 @@ fit.observe($('bar'));
 
 // ── sessions ──
 
-let stop = () => {};
+let stop = () => {}, losing = null;
+
+// A stream that is lost for a moment only dims a word; one that stays away is told where one looks.
+const LOST_MS = 2000;
+
+function connected(live) {
+  if (live || state.live) { clearTimeout(losing); losing = null; }
+  Object.assign(state, live ? { live, lost: false } : { live });
+  if (!live) losing ??= setTimeout(() => { state.lost = true; top(); }, LOST_MS);
+  top();
+}
 
 function open(session) {
   stop();
-  Object.assign(state, { session, listing: null, status: null, pending: [], gate: null, cursor: null, live: false });
+  clearTimeout(losing);
+  losing = null;
+  Object.assign(state, { session, listing: null, status: null, pending: [], gate: null, cursor: null, live: false, lost: false });
   view.files.clear();
+  stream();
+  top();
+  waiting();
   history.replaceState(null, '', `/?session=${encodeURIComponent(session)}`);
   // What moves behind the listing is told, since the stream is open before it is asked for.
   stop = listen(session, (name, data) => {
     if (session !== state.session) return;
-    if (name === 'open') { state.live = true; top(); refresh(); refreshPending(); }
-    if (name === 'lost') { state.live = false; top(); }
+    if (name === 'open') { connected(true); refresh(); refreshPending(); }
+    if (name === 'lost') connected(false);
     if (name === 'review_changed') { refresh(); if (data.reason !== 'observed') refreshStatus(); }
     if (name === 'review_gate') { state.gate = data.blocked ? { tool: data.tool, path: data.path } : null; top(); refresh(); refreshStatus(); }
     if (name === 'requests_changed') refreshPending();
     if (name === 'session_changed') refreshStatus();
   });
-  refresh().then(() => { if (query.get('hunk')) { const wanted = query.get('hunk'); query.delete('hunk'); const hunk = state.listing?.hunks.find((one) => one.id.startsWith(wanted)); if (hunk) show(hunk.id, true, true); else say('the change that was asked for is in the queue no more'); } });
+  refresh().then(() => { if (query.get('hunk') && state.listing) { const wanted = query.get('hunk'); query.delete('hunk'); const hunk = state.listing.hunks.find((one) => one.id.startsWith(wanted)); if (hunk) show(hunk.id, true, true); else say('the change that was asked for is in the queue no more'); } });
   refreshStatus();
   refreshPending();
 }
 
 function fillSessions() {
-  $('sessions').replaceChildren(...state.sessions.map((row) => h('option', { value: row.key, selected: row.key === state.session },
+  // A list that is open stays as it is where nothing is new.
+  settle($('sessions'), state.sessions.map((row) => h('option', { value: row.key },
     `${row.live ? '● ' : ''}${plain(row.agent)} · ${plain(row.roots[0]?.split('/').pop() || '')} · ${plain(row.session_id).slice(0, 12)}${row.parent ? ' · child' : ''}`)));
+  $('sessions').value = state.session;
 }
 $('sessions').onchange = () => open($('sessions').value);
 $('sessions').onfocus = async () => { try { state.sessions = (await get('/api/sessions')).items; fillSessions(); } catch (trouble) { complain(trouble); } };

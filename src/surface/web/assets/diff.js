@@ -29,7 +29,7 @@ const WHO = {
 };
 
 // One entry a line: what is drawn of it, and where it stands on either side.
-export function rowsOf(hunk, file) {
+function rowsOf(hunk, file) {
   const sides = file?.hunks?.[hunk.id];
   const old = lines(before(hunk)), now = lines(after(hunk));
   const rows = [];

@@ -2,7 +2,7 @@
 
 export const state = {
   sessions: [], session: null, console: null,
-  listing: null, status: null, pending: [], gate: null, live: false,
+  listing: null, status: null, pending: [], gate: null, live: false, lost: false,
   unreviewed: false, order: 'file', split: false, search: '',
   cursor: null, folded: new Set(), opened: new Set(), divided: new Set(), seen: new Map(),
 };

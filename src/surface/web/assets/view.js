@@ -1,8 +1,8 @@
 // The page. What is far away is empty and keeps its height; what is near is drawn.
 
-import { $, append, arrange, h, plain, settle, shown } from '/dom.js';
+import { $, arrange, h, plain, settle, shown } from '/dom.js';
 import * as model from '/model.js';
-import { drawn, entryText } from '/diff.js';
+import { drawn, entryText, inked } from '/diff.js';
 
 const { state } = model;
 const LINE = 20, HEAD = 62, CHUNK = 120;
@@ -140,10 +140,9 @@ function shell(hunk) {
     view.cards.set(hunk.id, article);
     article.dataset.print = print;
     lazy(article, height(), () => { view.act.near(hunk.id); return card(model.hunk(hunk.id) || hunk); });
-  } else if (article.dataset.print !== print) {
+  } else if (article.dataset.print !== print && !article.querySelector('form')) {
+    // What is being filled in stays: the card is drawn anew when that is over.
     article.dataset.print = print;
-    const form = article.querySelector('form');
-    if (form) return article;
     if (!article.dataset.full) article.style.minHeight = `${height()}px`;
     const held = article.contains(document.activeElement) && document.activeElement !== article;
     refill(article);
@@ -160,22 +159,25 @@ function shell(hunk) {
 function sectionHead(section) {
   const owed = section.hunks.filter(model.isOwed).length;
   const what = { file: 'file', call: 'call', turn: 'turn', none: 'rest' }[section.kind];
-  const print = `${section.title}|${owed}|${section.hunks.length}|${section.hunks.map((one) => one.state).join()}`;
+  // The buttons decide what was shown: other hunks are another head, also where they are as many.
+  const print = `${section.title}|${owed}|${section.hunks.map((one) => `${one.id} ${one.digest} ${one.state}`).join()}`;
   let head = view.heads.get(section.key);
   if (!head) {
     head = h('div', { class: `section-head ${section.kind}`, data: { key: section.key } });
     view.heads.set(section.key, head);
   }
   if (head.dataset.print === print) return head;
+  const hadFocus = head.contains(document.activeElement);
   head.dataset.print = print;
   head.replaceChildren(...[
     h('h2', { tabIndex: -1 }, shown(section.title), section.kind === 'call' && section.turn ? h('span', { class: 'dim' }, ` · turn ${section.turn}`) : null),
     h('span', { class: 'dim' }, owed ? `${owed} undecided` : section.hunks.every((one) => one.state !== 'unreviewed') ? 'reviewed' : 'nothing owed'),
     h('span', { class: 'controls' },
-      owed > 0 && h('button', { class: 'good', title: `accept what is undecided here${section.kind === 'file' ? ' (A)' : ''}`, on: { click: () => view.act.decideAll(section, 'accept') } }, `Accept ${what}`),
-      owed > 0 && h('button', { class: 'bad', title: `reject what is undecided here${section.kind === 'file' ? ' (X)' : ''}`, on: { click: () => view.act.decideAll(section, 'reject') } }, `Reject ${what}`),
-      section.kind === 'file' && h('button', { title: 'every line with who wrote it (b)', on: { click: () => view.act.whole(section.root, section.path) } }, 'Whole file')),
+      owed > 0 && h('button', { class: 'good', 'aria-label': `Accept ${what} ${plain(section.title)}`, title: `accept what is undecided here${section.kind === 'file' ? ' (A)' : ''}`, on: { click: () => view.act.decideAll(section, 'accept') } }, `Accept ${what}`),
+      owed > 0 && h('button', { class: 'bad', 'aria-label': `Reject ${what} ${plain(section.title)}`, title: `reject what is undecided here${section.kind === 'file' ? ' (X)' : ''}`, on: { click: () => view.act.decideAll(section, 'reject') } }, `Reject ${what}`),
+      section.kind === 'file' && h('button', { 'aria-label': `Whole file ${plain(section.title)}`, title: 'every line with who wrote it (b)', on: { click: () => view.act.whole(section.root, section.path) } }, 'Whole file')),
   ].filter(Boolean));
+  if (hadFocus) head.firstChild.focus({ preventScroll: true });
   return head;
 }
 
@@ -225,13 +227,21 @@ export function stream() {
   }
   arrange($('stream'), nodes);
   fillInSight(fresh);
-  const listed = new Set((state.listing?.hunks || []).map((one) => one.id));
-  for (const [id, article] of view.cards) if (!listed.has(id)) { near.unobserve(article); view.cards.delete(id); }
+  forget(new Set(nodes));
   tree(all);
   after(all);
 }
 
 const list = h('ul', {});
+
+// Lets go of what is listed no more.
+function forget(drawn) {
+  const hunks = state.listing?.hunks || [];
+  const [ids, files] = [new Set(hunks.map((one) => one.id)), new Set(hunks.map(fileKey))];
+  for (const [id, article] of view.cards) if (!ids.has(id)) { near.unobserve(article); view.cards.delete(id); }
+  for (const key of view.files.keys()) if (!files.has(key)) view.files.delete(key);
+  for (const [key, head] of view.heads) if (!drawn.has(head)) view.heads.delete(key);
+}
 
 // What comes into sight is drawn with the frame in which it comes, not one later.
 function fillInSight(fresh) {
@@ -331,6 +341,7 @@ export function top() {
 function notices() {
   const { listing, status } = state;
   const parts = [];
+  if (state.lost) parts.push(h('div', { class: 'notice bad', role: 'alert' }, h('strong', {}, 'Not connected: '), 'the console does not answer, and what is shown here may be old. It is tried again; where the console has ended, start ', h('code', {}, 'hunkgate web'), '.'));
   const gate = listing?.gate || state.gate;
   if (gate) {
     parts.push(h('div', { class: 'notice loud', role: 'alert' }, h('strong', {}, 'A write waits for your review: '), `${plain(gate.tool)} `, h('code', {}, shown(gate.path)),
@@ -389,14 +400,14 @@ export function complain(trouble) {
 }
 
 // A question with one text: resolves to the text, or null.
-export function form(place, { label, button, text = '', lines = null, optional = false }) {
+export function form(place, { label, button, lines = null }) {
   place.querySelector('form')?.remove();
   return new Promise((done) => {
-    const area = h('textarea', { value: text, rows: 3, 'aria-label': label, placeholder: label });
+    const area = h('textarea', { rows: 3, 'aria-label': label, placeholder: label });
     const range = lines === null ? null : h('input', { value: lines, 'aria-label': 'Lines', size: 9 });
-    const end = (value) => { made.remove(); done(value); };
+    const end = (value) => { made.remove(); stream(); done(value); };
     const made = h('form', { class: 'ask', on: {
-      submit: (event) => { event.preventDefault(); if (area.value.trim() || optional) end({ text: area.value.trim(), lines: range?.value }); },
+      submit: (event) => { event.preventDefault(); if (area.value.trim()) end({ text: area.value.trim(), lines: range?.value }); },
       keydown: (event) => {
         event.stopPropagation();
         if (event.key === 'Escape') { event.preventDefault(); end(null); }
@@ -440,7 +451,7 @@ export function wholeFile(path, file, hunks) {
     const from = Math.max(0, Math.floor(outer.scrollTop / LINE) - 30), to = Math.min(all.length, from + Math.ceil((outer.clientHeight || 800) / LINE) + 60);
     inner.replaceChildren(...all.slice(from, to).map((line, index) => {
       const row = h('div', { class: `blame ${tone.get(line.line) || (line.author === 'base' ? '' : line.author === 'call' ? 'accepted' : 'external')}`, title: line.grade ? `${line.grade}: ${author(line)}` : 'base' },
-        h('span', { class: 'by' }, author(line)), h('span', { class: 'no' }, line.line), h('code', {}, view.inked(line.text, file.runs[from + index])));
+        h('span', { class: 'by' }, author(line)), h('span', { class: 'no' }, line.line), h('code', {}, inked(line.text, file.runs[from + index])));
       row.style.top = `${(from + index) * LINE}px`;
       return row;
     }));
@@ -451,5 +462,3 @@ export function wholeFile(path, file, hunks) {
   const key = [['unreviewed', 'undecided'], ['accepted', 'accepted'], ['external', 'external'], ['contested', 'contested']].map(([kind, name]) => h('span', { class: `key ${kind}` }, name));
   return all.length ? [h('div', { class: 'keys' }, key), outer] : h('p', {}, 'The file is gone, or its lines cannot be shown.');
 }
-
-export { append };
