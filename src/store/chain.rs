@@ -82,7 +82,7 @@ impl Chain {
     pub fn append_boundary(&self, record: &Record, durability: Durability) -> Result<(), StoreError> {
         self.locked(|shared, inner| {
             inner.append(shared, std::slice::from_ref(record), durability)?;
-            inner.journal.stamp();
+            inner.journal.stamp(record.at);
             Ok(())
         })
     }

@@ -108,13 +108,19 @@ impl Journal<File> {
         self.sink.metadata().ok().filter(|meta| meta.nlink() > 0).map(|meta| meta.len())
     }
 
-    /// Draws a time stamp from the kernel: on kernels with multigrain time stamps no file that is written after this is
-    /// stamped with an earlier time. Elsewhere it does nothing.
+    /// Draws time stamps from the kernel until one is not before `at`: on kernels with multigrain time stamps no file that
+    /// is written after this is stamped with an earlier time. Elsewhere it does nothing.
     ///
     /// A stamp that was looked at and is set again within one tick of the kernel's clock is a fine one, and the kernel
-    /// gives no earlier ones after it.
-    pub(crate) fn stamp(&self) {
-        if let Ok(meta) = self.sink.metadata() {
+    /// gives no earlier ones after it. Where a tick came between the two, late as they come on a busy machine, the stamp is
+    /// that tick's, which may lie before `at`: then the next one is fine.
+    pub(crate) fn stamp(&self, at: WallNs) {
+        const TRIES: u32 = 3;
+        for _ in 0..TRIES {
+            let Ok(meta) = self.sink.metadata() else { return };
+            if meta.ctime().saturating_mul(1_000_000_000).saturating_add(meta.ctime_nsec()) >= at.0 {
+                return;
+            }
             drop(self.sink.set_permissions(meta.permissions()));
         }
     }
