@@ -127,11 +127,14 @@ pub(crate) fn as_an_ordinary_user(test: &str, work: impl FnOnce()) {
         return work();
     }
     let own = std::env::current_exe().unwrap();
+    // They may not write to where root keeps its temporary files.
+    let temporary = tempfile::tempdir_in("/tmp").unwrap();
+    std::os::unix::fs::chown(temporary.path(), Some(NOBODY), Some(NOBODY)).unwrap();
     let start = |exe: &Path| {
         use std::os::unix::process::CommandExt as _;
         let mut command = Command::new(exe);
         command.args(["--exact", test, "--nocapture"]).current_dir("/").uid(NOBODY).gid(NOBODY);
-        command.stdin(Stdio::null()).output()
+        command.env("TMPDIR", temporary.path()).stdin(Stdio::null()).output()
     };
     let output = start(&own).or_else(|_| {
         // Others may not enter the directory where it was built. Another process makes the copy: a file that we had
