@@ -26,33 +26,24 @@ fn main() -> ExitCode {
                 code
             }
         },
-        Todo::Ask(request) => match machine.config() {
-            Ok(config) => machine.ask(&request, &Recorded::at(machine.state(), config)),
-            Err(problem) => machine.complain(&problem),
-        },
-        Todo::Review { session } => match machine.config() {
-            Ok(config) => {
-                let keys = config.keys.clone();
-                let port = Recorded::at(machine.state(), config).through(Channel::Tui);
-                machine.review(session.as_deref(), &keys, port)
-            }
-            Err(problem) => machine.complain(&problem),
-        },
-        Todo::Web { session, hunk, port, json } => match machine.config() {
-            Ok(config) => {
-                let port = port.unwrap_or(config.web_port);
-                let doors = Recorded::at(machine.state(), config).through(Channel::Web);
-                machine.web((session.as_deref(), hunk), (port, json), Arc::new(doors))
-            }
-            Err(problem) => machine.complain(&problem),
-        },
-        Todo::Mcp => match machine.config() {
-            Ok(config) => {
-                let may = config.mcp_may.clone();
-                machine.mcp(may, Arc::new(Recorded::at(machine.state(), config).through(Channel::Mcp)))
-            }
-            Err(problem) => machine.complain(&problem),
-        },
+        Todo::Ask(request) => machine.ask(&request, &Recorded::at(machine.state(), machine.config_or_last())),
+        Todo::Review { session } => {
+            let config = machine.config_or_last();
+            let keys = config.keys.clone();
+            let port = Recorded::at(machine.state(), config).through(Channel::Tui);
+            machine.review(session.as_deref(), &keys, port)
+        }
+        Todo::Web { session, hunk, port, json } => {
+            let config = machine.config_or_last();
+            let port = port.unwrap_or(config.web_port);
+            let doors = Recorded::at(machine.state(), config).through(Channel::Web);
+            machine.web((session.as_deref(), hunk), (port, json), Arc::new(doors))
+        }
+        Todo::Mcp => {
+            let config = machine.config_or_last();
+            let may = config.mcp_may.clone();
+            machine.mcp(may, Arc::new(Recorded::at(machine.state(), config).through(Channel::Mcp)))
+        }
         Todo::Demo { keep } => exit(&machine, host::demo(keep)),
         Todo::DemoAgent => exit(&machine, host::demo_agent()),
         Todo::Doctor { json } => {
@@ -61,9 +52,7 @@ fn main() -> ExitCode {
             machine.doctor(json, stock.as_ref())
         }
         Todo::Bench { directory, rounds, json } => {
-            let measured =
-                machine.config().and_then(|config| host::costs(&directory, usize::from(rounds), &config));
-            match measured {
+            match host::costs(&directory, usize::from(rounds), &machine.config_or_last()) {
                 Ok(costs) => machine.costs(&costs, json),
                 Err(problem) => machine.complain(&problem),
             }
@@ -80,10 +69,11 @@ fn main() -> ExitCode {
 }
 
 fn gc(machine: &Machine, json: bool, dry_run: bool) -> ExitCode {
-    let found = machine.config().and_then(|config| {
-        let state = machine.must_have_state()?;
-        if dry_run { Ok(host::stock(&state, &config)) } else { host::sweep(&state, &config) }
-    });
+    // What is swept follows the configuration: by one that cannot be used nothing is.
+    let found = match dry_run {
+        true => machine.must_have_state().map(|state| host::stock(&state, &machine.config_or_last())),
+        false => machine.config().and_then(|config| host::sweep(&machine.must_have_state()?, &config)),
+    };
     match found {
         Ok(found) => machine.stock(&found, json),
         Err(problem) => machine.complain(&problem),

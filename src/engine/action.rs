@@ -2,7 +2,7 @@
 
 use crate::base::{AskId, Leg, RepoPath, RootId, SessionKey};
 use crate::ledger::{FilePlan, GateShape, Log, Record, RevertFile, UserGrant, Why};
-use crate::policy::{Case, Errand};
+use crate::policy::{Case, Errand, KnownFiles};
 use crate::review::{Answer, Ask};
 use bytes::Bytes;
 
@@ -69,6 +69,13 @@ pub enum Action {
         ask: AskId,
         /// The roots whose own files are read, by their tops.
         tops: Vec<String>,
+    },
+    /// Compare the files of the policy with what is known of them.
+    CheckFiles {
+        /// Quoted in the answer.
+        ask: AskId,
+        /// What is known.
+        known: KnownFiles,
     },
     /// Use a permission that outlives sessions once: it counts only if it still stands.
     Spend {

@@ -380,7 +380,10 @@ impl Engine {
         let awaiting = self.observe_all(session, why, super::step::Wait::Hold(id));
         let opening = self.sessions.get(session).is_some_and(|known| known.recording == Recording::Opening);
         let session = session.clone();
-        let hold = Hold { to, session, line, awaiting, deadline, what, behind: Vec::new(), soft: false };
+        let mut hold = Hold { to, session, line, awaiting, deadline, what, behind: Vec::new(), soft: false };
+        if matches!(hold.what, Held::TurnEnd { .. }) && !hold.awaiting.is_empty() {
+            hold.awaiting.insert(self.check_files(id));
+        }
         let ready = hold.awaiting.is_empty() && !opening;
         self.holds.park(id, hold);
         if ready {

@@ -16,6 +16,8 @@ pub(super) enum Fault {
     Session,
     /// A directory of the session is not tracked.
     Directory(String),
+    /// The person's configuration: what stands there cannot be used.
+    Configuration,
     /// A root, by its path: it cannot be looked at, or what is recorded of it cannot be trusted or written.
     Root(String),
 }
@@ -147,7 +149,8 @@ impl Engine {
         let known = self.faults.get(id).map(|known| known.untracked.clone()).unwrap_or_default();
         let directories = known.into_iter().map(|(directory, why)| (Fault::Directory(directory), why));
         let roots = self.degraded_roots(id).into_iter().map(|(root, why)| (Fault::Root(root), why));
-        directories.chain(roots).collect()
+        let unused = self.file_unused().map(|why| (Fault::Configuration, why.to_owned()));
+        directories.chain(roots).chain(unused).collect()
     }
 
     fn degraded_roots(&self, id: &SessionId) -> Vec<(String, String)> {
@@ -195,12 +198,15 @@ impl Fault {
             Self::Session => format!("nothing of this session is recorded: {why}"),
             Self::Directory(directory) => format!("{directory} is not tracked: {why}"),
             Self::Root(root) => format!("{root}: {why}"),
+            Self::Configuration => why.to_owned(),
         }
     }
 
     fn passed(&self, why: &str) -> String {
         match self {
-            Self::Session | Self::Directory(_) => format!("for a while, {}", self.told(why)),
+            Self::Session | Self::Directory(_) | Self::Configuration => {
+                format!("for a while, {}", self.told(why))
+            }
             Self::Root(root) => format!("{root}, for a while: {why}"),
         }
     }
@@ -208,6 +214,7 @@ impl Fault {
     fn over(&self) -> String {
         match self {
             Self::Session => "this session is recorded again".to_owned(),
+            Self::Configuration => "the configuration is in force as it is written".to_owned(),
             Self::Directory(path) | Self::Root(path) => {
                 format!("{path} is recorded again; what happened in between was not seen as it happened")
             }

@@ -3,7 +3,7 @@
 use crate::base::{AskId, RootId};
 use crate::config::Written;
 use crate::ledger::{Gap, Observation, Record, RevertFile, RevertOutcome, RootHeader, SessionHeader, Skip};
-use crate::policy::{Finding, Opinion, UserFile};
+use crate::policy::{FileNews, Finding, Opinion, UserFile};
 use crate::review::{Asked, Computed};
 use bytes::Bytes;
 
@@ -117,6 +117,13 @@ pub enum Input {
         user: UserFile,
         /// Per root: its top, and its own file.
         projects: Vec<(String, Result<Option<Written>, String>)>,
+    },
+    /// The files of the policy were compared with what was known of them.
+    FilesChecked {
+        /// The action it answers.
+        ask: AskId,
+        /// What is not as it was known.
+        news: Option<Box<FileNews>>,
     },
     /// A permission that outlives sessions was used or kept, or why not.
     Granted {

@@ -3,6 +3,7 @@
 
 use crate::base::{AskId, Digest, RequestKey, SessionId};
 use crate::config::{Approvals, Config, Written};
+use crate::engine::conversation::Sharpness;
 use crate::engine::desk::ReplyTo;
 use crate::engine::docket::{Question, State};
 use crate::engine::step::Wait;
@@ -69,6 +70,29 @@ impl Engine {
             user: self.files.user.clone(),
             projects: whole.map(|(top, project)| (top.clone(), project.seen.clone())).collect(),
         }
+    }
+
+    /// Has the files looked at before a parked frame goes. Returns what it waits for.
+    pub(super) fn check_files(&mut self, hold: AskId) -> AskId {
+        let ask = self.minter.mint_ask();
+        self.waits.insert(ask, Wait::Hold(hold));
+        self.out.push(Action::CheckFiles { ask, known: self.known_files() });
+        ask
+    }
+
+    /// The files were looked at.
+    pub(super) fn files_checked(&mut self, ask: AskId, news: Option<Box<FileNews>>) {
+        if let Some(news) = news {
+            self.files_moved(*news);
+        }
+        if let Some(Wait::Hold(hold)) = self.waits.remove(&ask) {
+            self.hold_served(hold, ask, Sharpness::Hard);
+        }
+    }
+
+    /// Returns why the person's file is not in force as it stands there.
+    pub(super) fn file_unused(&self) -> Option<&str> {
+        self.setup.config.warnings.iter().map(String::as_str).find(|known| known.starts_with(KEPT))
     }
 
     /// A judge found the files not as they were known.

@@ -199,6 +199,7 @@ impl Engine {
             Input::Restored { ask, files } => self.restored(ask, files),
             Input::Judged { ask, finding } => self.judged(ask, finding),
             Input::PolicyRead { ask, user, projects } => self.policy_read(ask, user, projects),
+            Input::FilesChecked { ask, news } => self.files_checked(ask, news),
             Input::Granted { ask, outcome } => self.granted(ask, outcome),
             Input::Opined { ask, opinion } => self.opined(ask, &opinion),
             Input::Assessed { ask, reply } => self.assessed_outside(ask, reply),

@@ -232,7 +232,11 @@ impl Perform for Effects {
                     self.refuse(Action::Compute { ask, session, what }, "an internal error");
                 }
             }
-            Action::Judge { .. } | Action::ReadPolicy { .. } | Action::Spend { .. } | Action::Keep { .. } => {
+            Action::Judge { .. }
+            | Action::CheckFiles { .. }
+            | Action::ReadPolicy { .. }
+            | Action::Spend { .. }
+            | Action::Keep { .. } => {
                 if let Err(judging) = self.judge.put(effect) {
                     self.refuse(judging, "an internal error");
                 }

@@ -213,6 +213,7 @@ impl Rescue {
             | Input::Computed { .. }
             | Input::Judged { .. }
             | Input::Granted { .. }
+            | Input::FilesChecked { .. }
             | Input::Opined { .. }
             | Input::Assessed { .. }
             | Input::PolicyRead { .. }

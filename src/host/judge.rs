@@ -48,6 +48,10 @@ impl Judge {
                 let projects = tops.into_iter().map(|top| (top.clone(), project_file(&top))).collect();
                 Some(Input::PolicyRead { ask, user: self.user_file(), projects })
             }
+            Action::CheckFiles { ask, known } => {
+                let news = guarded(|| self.news(&known)).unwrap_or_default();
+                Some(Input::FilesChecked { ask, news: news.map(Box::new) })
+            }
             Action::Spend { ask, grant } => Some(Input::Granted { ask, outcome: self.spend(&grant) }),
             Action::Keep { ask, grant } => Some(Input::Granted { ask, outcome: self.keep(*grant) }),
             other => refusal(other, "this is not judged"),

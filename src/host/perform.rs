@@ -77,6 +77,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
             let user = UserFile { digest: None, says: Err(reason.to_owned()) };
             Input::PolicyRead { ask, user, projects: Vec::new() }
         }
+        Action::CheckFiles { ask, .. } => Input::FilesChecked { ask, news: None },
         Action::Spend { ask, .. } | Action::Keep { ask, .. } => {
             Input::Granted { ask, outcome: Err(reason.to_owned()) }
         }

@@ -321,6 +321,7 @@ impl Relay {
                 | Action::Compute { .. }
                 | Action::Judge { .. }
                 | Action::ReadPolicy { .. }
+                | Action::CheckFiles { .. }
                 | Action::Spend { .. }
                 | Action::Keep { .. }
                 | Action::Assess { .. }

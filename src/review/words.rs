@@ -41,8 +41,8 @@ pub fn preface(cards: &Cards, command: &str) -> Option<String> {
 pub fn faults(wrong: &[String], right: &[String], command: &str) -> Option<String> {
     let heading = match (wrong, right) {
         ([], []) => return None,
-        ([], _) => "recording goes on",
-        _ => "not everything is recorded as it should be",
+        ([], _) => "it is in order again",
+        _ => "not everything is as it should be",
     };
     let lines: String = wrong.iter().chain(right).map(|line| format!("- {line}\n")).collect();
     Some(format!("**hunkgate**: {heading}\n\n{lines}\n{} says how it stands.", how(command, "status")))

@@ -9,6 +9,7 @@ use super::mcp;
 use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Doors, Launch, Port};
+use super::settings::{env, keep_own, last_config, own_config, read_config};
 use super::setup::{Editor, setup};
 use super::stock::StockShape;
 #[cfg(any(feature = "tui", feature = "web"))]
@@ -23,7 +24,7 @@ use super::web;
 use crate::base::HunkId;
 #[cfg(feature = "web")]
 use crate::base::SessionKey;
-use crate::config::{Approvals, Config, McpMay, Written};
+use crate::config::{Approvals, Config, McpMay};
 use crate::policy::Policy;
 #[cfg(feature = "web")]
 use crate::review::Link;
@@ -71,6 +72,9 @@ impl Machine {
     /// Reads the configuration and says how the agent is to be wrapped.
     pub fn launch(&self, wrap: Wrap) -> Result<Launch, Problem> {
         let config = read_config(wrap.config.as_deref())?;
+        if wrap.config.is_none() {
+            keep_own(self.state.as_deref());
+        }
         usable(&Config::of(config.as_ref(), None))?;
         Ok(Launch {
             agent: wrap.agent,
@@ -84,7 +88,19 @@ impl Machine {
 
     /// Reads the person's own configuration.
     pub fn config(&self) -> Result<Config, Problem> {
-        Ok(Config::of(read_config(None)?.as_ref(), None))
+        own_config(self.state.as_deref())
+    }
+
+    /// Reads the person's own configuration. One that cannot be used is said, on stderr and in `status`, and counts as it last was: for
+    /// commands that judge nothing by it.
+    pub fn config_or_last(&self) -> Config {
+        self.config().unwrap_or_else(|problem| {
+            let (mut config, said) = last_config(self.state.as_deref());
+            let warning = format!("the configuration cannot be used: {}; {said}", problem.message);
+            let _ = io::stderr().write_all(text::warning(&self.err_style, &warning).as_bytes());
+            config.warn(warning);
+            config
+        })
     }
 
     /// Carries a request out.
@@ -352,10 +368,6 @@ fn mistyped(said: &str) -> Problem {
     Problem::new(ProblemKind::User, message).hint(hint)
 }
 
-fn env(name: &str) -> Option<OsString> {
-    std::env::var_os(name)
-}
-
 /// Colour on a terminal, unless the person says `NO_COLOR`.
 fn style(stream: &impl IsTerminal) -> Style {
     let zone = TimeZone::system();
@@ -404,25 +416,6 @@ fn confirm(question: &str) -> Option<bool> {
     write!(io::stderr(), "{question} [y/N] ").ok()?;
     io::stdin().read_line(&mut answer).ok()?;
     Some(matches!(answer.trim(), "y" | "Y" | "yes"))
-}
-
-/// Reads the file that was named, which must exist, or the person's own, which need not.
-fn read_config(named: Option<&Path>) -> Result<Option<Written>, Problem> {
-    let Some(path) = named.map(Path::to_path_buf).or_else(|| config_file(&env)) else { return Ok(None) };
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => {
-            let message = format!("failed to read the configuration {}: {error}", path.display());
-            return Err(Problem::new(ProblemKind::Config, message));
-        }
-    };
-    let parsed = Written::parse(&path.display().to_string(), &text);
-    parsed.map(Some).map_err(|error| Problem {
-        kind: ProblemKind::Config,
-        message: error.to_string(),
-        hint: error.hint.or_else(|| Some("proxy-config.example.toml documents every key".to_owned())),
-    })
 }
 
 /// Says whether requests can be judged by the rules that are configured: who wants them judged is not served without.

@@ -33,6 +33,7 @@ mod places;
 mod policy;
 mod port;
 mod replay;
+mod settings;
 mod setup;
 mod sides;
 mod stock;

@@ -167,3 +167,63 @@ fn a_session_that_is_kept_no_longer_goes_and_no_other() {
     assert_eq!(scratch.json(&["gc"])["swept"]["sessions"], json!([]), "a proxy holds it");
     live.end();
 }
+
+// Law: a typing error in the configuration keeps nobody from what is recorded, and decides nothing.
+#[test]
+fn a_configuration_that_cannot_be_read_is_said_and_what_only_reads_goes_on() {
+    const CONFIG: &str = "home/.config/hunkgate/config.toml";
+    let scratch = Scratch::git();
+    scratch.write(CONFIG, "[secrets]\nwithhold = [\"notes*\"]\n");
+    scratch.write("repository/a", "one\n");
+    scratch.turn("echo two >> a");
+    scratch.write(CONFIG, "[secrets]\nwithhold = [\"notes*\", \"more*\"\n[store\n");
+    let id = scratch.hunks()[0]["id"].as_str().unwrap().to_owned();
+    let says = |words: &[&str]| {
+        let output = scratch.hunkgate(words).output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned(), err)
+    };
+    for words in [
+        &["hunks"][..],
+        &["show", &id],
+        &["log"],
+        &["status"],
+        &["sessions"],
+        &["diff"],
+        &["blame", "a"],
+        &["note"],
+        &["pending"],
+        &["grants"],
+        &["gc", "--dry-run"],
+        &["reject", "--all"],
+        &["undo"],
+        &["accept", "--all"],
+    ] {
+        let (code, out, err) = says(words);
+        assert_eq!(code, 0, "{words:?}: {out}{err}");
+        assert_eq!(err.matches("config.toml:").count(), 1, "{words:?}: {err}");
+        assert_eq!(err.lines().count(), 1, "{words:?}: {err}");
+    }
+    assert!(says(&["status"]).1.contains("cannot be used"));
+    // What was withheld still is.
+    scratch.write("repository/notes.txt", "hush\n");
+    scratch.hunks();
+    let kept: Vec<u8> = files(&scratch.at("state")).into_values().flat_map(|(_, bytes)| bytes).collect();
+    assert!(!kept.windows(4).any(|bytes| bytes == b"hush"), "what is withheld was stored");
+    // What would judge, or throw away, by it does not.
+    for words in [&["gc"][..], &["policy", "check", "--", "ls"], &["run", "--", "true"]] {
+        let (code, out, err) = says(words);
+        assert!(code == 2 && (out + &err).contains("config.toml:"), "{words:?}: {err}");
+    }
+    let doctor = says(&["doctor"]);
+    assert!(doctor.0 != 0 && doctor.1.contains("config.toml:3: missing comma"), "{doctor:?}");
+    // Without a copy the defaults hold; a file that is gone leaves none.
+    std::fs::remove_file(scratch.at("state/config.toml")).unwrap();
+    assert!(says(&["hunks"]).2.contains("the defaults hold"));
+    scratch.write(CONFIG, "[secrets]\n");
+    assert_eq!(says(&["hunks"]).2, "");
+    assert!(scratch.at("state/config.toml").exists());
+    std::fs::remove_file(scratch.at(CONFIG)).unwrap();
+    assert_eq!(says(&["hunks"]).2, "");
+    assert!(!scratch.at("state/config.toml").exists());
+}

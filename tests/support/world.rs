@@ -386,6 +386,9 @@ impl World {
                 finding.grant = case.standing.as_ref().and_then(standing);
                 vec![Input::Judged { ask, finding: Ok(Box::new(finding)) }]
             }
+            Action::CheckFiles { ask, known } => {
+                vec![Input::FilesChecked { ask, news: self.news(&known).map(Box::new) }]
+            }
             Action::ReadPolicy { ask, tops } => {
                 let projects = tops.into_iter().map(|top| (top.clone(), self.project(&top))).collect();
                 vec![Input::PolicyRead { ask, user: self.user_file(), projects }]

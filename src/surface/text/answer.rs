@@ -35,6 +35,11 @@ pub fn problem(style: &Style, problem: &Problem) -> String {
     text
 }
 
+/// Writes what a person should know beside an answer.
+pub fn warning(style: &Style, warning: &str) -> String {
+    format!("{} {}\n", style.tone(Tone::Notice, "hunkgate:"), harmless(warning))
+}
+
 fn rebased(style: &Style, roots: &[DegradedShape]) -> String {
     let line = |root: &DegradedShape| match &root.degraded {
         Some(why) => style.tone(Tone::Notice, &format!("{}: still degraded: {why}", root.root)),

@@ -25,7 +25,7 @@ mod sessions;
 mod status;
 mod style;
 
-pub use answer::{answer, problem};
+pub use answer::{answer, problem, warning};
 pub use listing::{by_call, superseded};
 pub use patch::patch;
 pub use policy::verdict;
