@@ -309,8 +309,11 @@ pub(crate) fn is_absence(error: &std::io::Error) -> bool {
         .any(|errno| code == Some(errno.raw_os_error()))
 }
 
+/// Where the system has the open files of a process.
+const DESCRIPTORS: &str = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+
 fn blob_id_of_open(file: &std::fs::File) -> std::io::Result<BlobId> {
-    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let path = PathBuf::from(format!("{DESCRIPTORS}/{}", file.as_raw_fd()));
     blob_id_of_file(&path).map_err(std::io::Error::other)
 }
 
