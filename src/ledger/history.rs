@@ -7,7 +7,7 @@ use crate::ledger::carry::{Carried, Credits};
 use crate::ledger::content::{Body, Diffs};
 use crate::ledger::mediated::Passage;
 use crate::ledger::moment::Moment;
-use crate::ledger::suspect::FactIndex;
+use crate::ledger::suspect::{FactIndex, Suspect};
 use crate::ledger::{
     Base, Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb, Window,
 };
@@ -217,27 +217,14 @@ impl Scene<'_> {
         path: &RepoPath,
         observation: &Observation,
         change: &Change,
-        suspects: &[crate::ledger::suspect::Suspect],
+        suspects: &[Suspect],
     ) -> bool {
-        let numbers = suspects.iter().flat_map(|suspect| &suspect.claims);
-        let mut sources = numbers.filter_map(|&number| {
-            let claim = self.index.claim(number);
-            match &claim.body {
-                ClaimBody::Move { to } if to == path => Some(&claim.path),
-                ClaimBody::Move { .. }
-                | ClaimBody::Location
-                | ClaimBody::Fragment { .. }
-                | ClaimBody::Whole { .. }
-                | ClaimBody::Diff { .. }
-                | ClaimBody::Delete => None,
-            }
-        });
         let Some(after) = change.after else { return false };
-        sources.any(|source| {
-            let at = observation.changes.binary_search_by(|other| other.path.cmp(source));
-            let before = at.ok().and_then(|at| observation.changes[at].before);
-            before.is_some_and(|before| before.blob == after.blob)
-        })
+        let stood = |from: &RepoPath| change_of(observation, from).and_then(|from| from.before);
+        let here = |(from, to): (&RepoPath, &RepoPath)| {
+            to == path && stood(from).is_some_and(|before| before.blob == after.blob)
+        };
+        self.moves(suspects).any(here)
     }
 
     /// Says whether these very bytes came to lie where a suspect claims to have moved them.
@@ -246,17 +233,28 @@ impl Scene<'_> {
         path: &RepoPath,
         observation: &Observation,
         change: &Change,
-        suspects: &[crate::ledger::suspect::Suspect],
+        suspects: &[Suspect],
     ) -> bool {
         let Some(before) = change.before.filter(|_| change.after.is_none()) else { return false };
-        let numbers = suspects.iter().flat_map(|suspect| &suspect.claims);
-        let claims = numbers.map(|&number| self.index.claim(number)).filter(|claim| claim.path == *path);
-        let arrived = |to: &RepoPath| {
-            let at = observation.changes.binary_search_by(|other| other.path.cmp(to));
-            let after = at.ok().and_then(|at| observation.changes[at].after);
-            after.is_some_and(|after| after.blob == before.blob)
+        let stands = |to: &RepoPath| change_of(observation, to).and_then(|to| to.after);
+        let there = |(from, to): (&RepoPath, &RepoPath)| {
+            from == path && stands(to).is_some_and(|after| after.blob == before.blob)
         };
-        claims.into_iter().any(|claim| matches!(&claim.body, ClaimBody::Move { to } if arrived(to)))
+        self.moves(suspects).any(there)
+    }
+
+    /// Returns the moves that suspects claim: from where, and to where.
+    fn moves<'s>(&'s self, suspects: &'s [Suspect]) -> impl Iterator<Item = (&'s RepoPath, &'s RepoPath)> {
+        let claims =
+            suspects.iter().flat_map(|suspect| &suspect.claims).map(|&number| self.index.claim(number));
+        claims.filter_map(|claim| match &claim.body {
+            ClaimBody::Move { to } => Some((&claim.path, to)),
+            ClaimBody::Location
+            | ClaimBody::Fragment { .. }
+            | ClaimBody::Whole { .. }
+            | ClaimBody::Diff { .. }
+            | ClaimBody::Delete => None,
+        })
     }
 
     fn role(&self, path: &RepoPath, earlier: &[Step], step: &Step) -> Role {
@@ -315,6 +313,12 @@ impl Scene<'_> {
         });
         found.unwrap_or(0)
     }
+}
+
+/// Returns what an observation says of a path.
+fn change_of<'o>(observation: &'o Observation, path: &RepoPath) -> Option<&'o Change> {
+    let at = observation.changes.binary_search_by(|other| other.path.cmp(path));
+    at.ok().and_then(|at| observation.changes.get(at))
 }
 
 /// A step that nobody saw: the chain does not connect here.
