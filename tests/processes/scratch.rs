@@ -351,16 +351,18 @@ impl Live<'_> {
     }
 }
 
-/// Everything beneath a directory: names, modes, and the bytes of files.
+/// Everything beneath a directory: names, modes, and the bytes of files. What goes meanwhile is not there.
 pub(crate) fn files(dir: &Path) -> std::collections::BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut found = std::collections::BTreeMap::new();
     let mut todo = vec![dir.to_owned()];
     while let Some(path) = todo.pop() {
-        let meta = path.symlink_metadata().unwrap();
+        let Ok(meta) = path.symlink_metadata() else { continue };
         if meta.is_dir() {
-            todo.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            todo.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
         }
-        let bytes = if meta.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+        let Ok(bytes) = (if meta.is_file() { std::fs::read(&path) } else { Ok(Vec::new()) }) else {
+            continue;
+        };
         found.insert(path, (meta.mode(), bytes));
     }
     found
