@@ -29,7 +29,8 @@ impl Seen {
         }
         if now.missed > before.missed {
             let missed = now.missed - before.missed;
-            news.push(("watch_missed", format!("{missed} changes were found of which no watch had told")));
+            let were = if missed == 1 { "1 change was".to_owned() } else { format!("{missed} changes were") };
+            news.push(("watch_missed", format!("{were} found of which no watch had told")));
         }
         for remark in &now.remarks {
             if self.said.len() < REMARKS && self.said.insert(remark.clone()) {

@@ -46,9 +46,7 @@ impl Engine {
                 "not gated: in mode {mode} the agent does not ask; its changes are reviewed after the turn"
             ));
         } else if !gated && ledger.is_some_and(|ledger| !ledger.turns().is_empty()) {
-            warnings.push(
-                "not gated: this agent writes without asking; its changes are reviewed after the turn".into(),
-            );
+            warnings.push(review::NOT_GATED.into());
         }
         warnings.extend(self.not_asked(id));
         if let Some(ledger) = ledger {
@@ -213,10 +211,10 @@ impl Engine {
             false => policy.enforced_on.join(", "),
         };
         let mut text = format!(
-            "- mode of the agent: {mode}, which asks for {}\n- in force: {}; held before a write: {enforced}\n- {judged}; {} rules\n",
+            "- mode of the agent: {mode}, which asks for {}\n- in force: {}; held before a write: {enforced}\n- {judged}; {}\n",
             policy.configured.replace('_', " "),
             policy.effective.replace('_', " "),
-            config.rules.len()
+            review::counted(config.rules.len(), "rule")
         );
         if !self.is_gated(id) {
             text.push_str(

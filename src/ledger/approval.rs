@@ -262,7 +262,10 @@ impl EffectShape {
                 let words: Vec<&str> = argv.iter().map(Redacted::as_str).collect();
                 format!("`{}`", short(&words.join(" ")))
             }
-            Self::Write { path, new: Some(new) } => format!("write {path} ({} bytes)", new.bytes),
+            Self::Write { path, new: Some(new) } => {
+                let noun = if new.bytes == 1 { "byte" } else { "bytes" };
+                format!("write {path} ({} {noun})", new.bytes)
+            }
             Self::Write { path, new: None } => format!("write {path}"),
             Self::Read { path } => format!("read {path}"),
             Self::Delete { path } => format!("delete {path}"),

@@ -214,7 +214,10 @@ impl Desk<'_> {
             }
         }
         if !listing.skips.is_empty() {
-            warnings.push(format!("{} journal lines could not be read", listing.skips.len()));
+            warnings.push(format!(
+                "{} could not be read",
+                crate::review::counted(listing.skips.len(), "journal line")
+            ));
         }
         warnings
     }

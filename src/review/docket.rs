@@ -167,7 +167,11 @@ impl DocketAnswer {
                 let files: Vec<&str> = shape.files.iter().map(|file| file.file.as_str()).collect();
                 let from =
                     if files.is_empty() { String::new() } else { format!(" from {}", files.join(", ")) };
-                format!("in force: {}, {} rules{from}\n", shape.approvals, shape.rules)
+                format!(
+                    "in force: {}, {}{from}\n",
+                    shape.approvals,
+                    crate::review::counted(shape.rules as usize, "rule")
+                )
             }
             Self::Revoked(item) => format!("revoked: {}\n", item.summary),
         }

@@ -59,6 +59,6 @@ pub use revert::apply_edits;
 pub use slash::{Command, CommandSpec, Switch, commands, help, parse};
 pub use strip::{Stripper, strip};
 pub use words::{
-    faults, how_to_see, in_browser, on_the_web, outcome, preface, question, result, reverted, undecided,
-    unshown, waits,
+    NOT_GATED, counted, faults, how_to_see, in_browser, on_the_web, outcome, preface, question, result,
+    reverted, undecided, unshown, waits,
 };

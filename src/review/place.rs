@@ -74,7 +74,10 @@ fn excerpt(blobs: &dyn Blobs, state: FileState, lines: LineRange) -> Result<(Lin
     let text = Text::new(bytes);
     let last = text.len().max(1);
     if lines.start > last {
-        return Err(Problem::new(ProblemKind::User, format!("the file has {} lines only", text.len())));
+        return Err(Problem::new(
+            ProblemKind::User,
+            format!("the file has {} only", crate::review::counted(text.len() as usize, "line")),
+        ));
     }
     let lines = LineRange { start: lines.start, end: lines.end.min(last + 1) };
     let mut excerpt = readable(text.slice(Span { start: lines.start, end: lines.end }));

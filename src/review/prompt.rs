@@ -5,7 +5,7 @@ use crate::ledger::{
     CommentShape, Grade, HunkShape, Ledger, LineRange, ListingShape, QueueShape, Reapplied, ReviewState, Who,
 };
 use crate::review::render::{degraded_text, hunk_line, short_ids};
-use crate::review::words::how;
+use crate::review::words::{NOT_GATED, counted, how};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -31,7 +31,7 @@ pub fn summary(
     let mut text = heading(&owed, all.len() - owed.len(), turn);
     for (path, hunks) in by_file(&owed).iter().take(MOST_FILES) {
         if owed.len() > MOST_NAMED {
-            let _ = writeln!(text, "- {path}: {} changes", hunks.len());
+            let _ = writeln!(text, "- {path}: {}", counted(hunks.len(), "change"));
             continue;
         }
         for hunk in hunks {
@@ -41,14 +41,12 @@ pub fn summary(
     }
     let files = by_file(&owed).len();
     if files > MOST_FILES {
-        let _ = writeln!(text, "- and {} more files", files - MOST_FILES);
+        let _ = writeln!(text, "- and {} more", counted(files - MOST_FILES, "file"));
     }
     text.push_str(&beside(listing));
     text.push_str(&degraded_text(&listing.degraded));
     if listing.policy.configured == "pre_write" && listing.policy.enforced_on.is_empty() {
-        text.push_str(
-            "- not gated: this agent writes without asking, so changes are reviewed after the turn\n",
-        );
+        let _ = writeln!(text, "- {NOT_GATED}");
     }
     let _ = write!(
         text,

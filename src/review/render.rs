@@ -5,6 +5,7 @@ use crate::ledger::{
     BlameShape, CommentShape, DecidedShape, DegradedShape, HunkShape, ItemShape, ListingShape, RangeShape,
     ReviewState, ShownShape, StatusShape,
 };
+use crate::review::words::{NOT_GATED, counted};
 use crate::review::{Answer, PatchText, Problem};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -254,7 +255,7 @@ fn status_text(status: &StatusShape) -> String {
         let _ = writeln!(text, "- held: {} waits to write {} until that is reviewed", gate.tool, gate.path);
     }
     if !status.gated && !status.warnings.iter().any(|warning| warning.starts_with("not gated")) {
-        text.push_str("- not gated: this agent writes without asking; changes are reviewed after the turn\n");
+        let _ = writeln!(text, "- {NOT_GATED}");
     }
     if status.notes_pending > 0 {
         text.push_str("- a note goes with your next prompt\n");
@@ -264,7 +265,7 @@ fn status_text(status: &StatusShape) -> String {
         let _ = writeln!(text, "- {} ({}){degraded}", root.root, root.kind);
     }
     if status.gaps > 0 {
-        let _ = writeln!(text, "- {} looks at the disk failed", status.gaps);
+        let _ = writeln!(text, "- {} at the disk failed", counted(status.gaps as usize, "look"));
     }
     status.warnings.iter().for_each(|warning| text.push_str(&format!("- {warning}\n")));
     text.trim_end().to_owned()
@@ -339,7 +340,7 @@ fn fenced(language: &str, text: &str) -> String {
     let all = text.lines().count();
     let mut body: String = text.lines().take(MOST_LINES).flat_map(|line| [line, "\n"]).collect();
     if all > MOST_LINES {
-        let _ = writeln!(body, "… and {} lines more", all - MOST_LINES);
+        let _ = writeln!(body, "… and {} more", counted(all - MOST_LINES, "line"));
     }
     format!("{fence}{language}\n{body}{fence}\n")
 }

@@ -12,6 +12,15 @@ use std::fmt::Write as _;
 /// Digits of an id that are shown.
 const SHORT: usize = 12;
 
+/// What is said of an agent whose writes nobody can hold.
+pub const NOT_GATED: &str =
+    "not gated: this agent writes without asking; its changes are reviewed after the turn";
+
+/// Counts things: `1 change`, `2 changes`.
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
 /// Names a command of ours as a person writes it in the conversation; where there is none, in a terminal.
 pub(super) fn how(command: &str, words: &str) -> String {
     match command {
@@ -26,8 +35,11 @@ pub fn preface(cards: &Cards, command: &str) -> Option<String> {
     if cards.unshown > 0 {
         let _ = writeln!(
             text,
-            "- {} more changes are in files without a card: {} shows them",
-            cards.unshown,
+            "- {} without a card: {} shows them",
+            match cards.unshown {
+                1 => "1 more change is in a file".to_owned(),
+                more => format!("{more} more changes are in files"),
+            },
             how(command, "list")
         );
     }

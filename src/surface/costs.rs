@@ -1,6 +1,6 @@
 //! What a look costs in a repository, for people and programs.
 
-use super::text::{Style, harmless};
+use super::text::{Style, count, harmless};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl CostsShape {
     pub fn text(&self, style: &Style) -> String {
         let because = self.because.as_ref().map(|why| format!(" ({})", harmless(why))).unwrap_or_default();
         let root = harmless(&self.root.to_string_lossy());
-        let mut said = format!("{root}: {} files, mode {}{because}\n", self.files, self.mode);
+        let mut said = format!("{root}: {}, mode {}{because}\n", count(self.files, "file"), self.mode);
         said += &format!("{:<34} {:>12} {:>12} {:>10}\n", "median", "hunkgate", "git", "ratio");
         for cost in &self.looks {
             said += &cost.line();

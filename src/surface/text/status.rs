@@ -63,11 +63,24 @@ fn named(name: &NameShape) -> String {
     harmless(if text.is_empty() { "unknown" } else { &text })
 }
 
+/// Says what a policy comes to.
+fn meaning(policy: &str) -> &'static str {
+    match policy {
+        "none" => "nothing is held, nothing asked",
+        "pre_write" => "a write waits until its file is reviewed",
+        _ => "changes are reviewed when the turn is over",
+    }
+}
+
 fn policy(status: &StatusShape) -> String {
     let policy = &status.policy;
-    let mut text = policy.effective.clone();
+    let mut text = format!("{}: {}", policy.effective, meaning(&policy.effective));
     if policy.configured != policy.effective {
-        text += &format!(" ({} was asked for)", policy.configured);
+        text += &format!(
+            "; {} ({}) needs [gate] hold and an agent that asks",
+            policy.configured,
+            meaning(&policy.configured)
+        );
     }
     if !policy.enforced_on.is_empty() {
         text += &format!(", enforced on {}", policy.enforced_on.join(", "));
