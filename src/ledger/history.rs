@@ -367,7 +367,10 @@ impl History {
             }
             let next = Body::of(step.after.as_ref(), scene.blobs);
             let vacates = vacant(step.after) && !vacant(step.before);
-            let before = vacates.then(|| history.carried.clone());
+            // The beginning of a text that the next step completes: a look met it while it was being written.
+            let begins = steps.get(at + 1).is_some_and(|then| step.begins(then, &next, scene.blobs));
+            let shrinks = step.after.map(|state| state.size) < step.before.map(|state| state.size);
+            let before = (vacates || begins && shrinks && vacated.is_none()).then(|| history.carried.clone());
             let source = step.source().and_then(|at| kept.get(&at));
             match (&step.role, source) {
                 (Role::Rename, _) => history.rename(step, scene),
@@ -385,6 +388,7 @@ impl History {
                     &Diff::of(&text.lines(), &next.lines()),
                     next.lines().len(),
                 );
+                vacated = begins.then_some((stood, text, step));
             }
             history.settle(step, [&base_body, &next]);
             body = next;
@@ -514,14 +518,27 @@ impl Step {
     /// Says whether this and the next step are one rewrite: a look met the file emptied, or gone, for a moment, and the
     /// same could have done both. So nobody is credited who could not have done the second alone.
     fn is_half_of(&self, next: &Self) -> bool {
+        vacant(self.after) && !vacant(next.after) && self.is_of_one_hand_with(next)
+    }
+
+    /// Says whether the same, or some of them, could have done this and the next step, soon after each other.
+    fn is_of_one_hand_with(&self, next: &Self) -> bool {
         let plain = self.role == Role::Plain && next.role == Role::Plain;
-        if !plain || !vacant(self.after) || vacant(next.after) || self.evidence.turn != next.evidence.turn {
+        if !plain || self.evidence.turn != next.evidence.turn || self.until(next) > SPLIT_NS {
             return false;
         }
         let (now, then): (Vec<_>, Vec<_>) = (self.evidence.able().collect(), next.evidence.able().collect());
         let within = |some: &[_], all: &[_]| some.iter().all(|able| all.contains(able));
-        let same = now.is_empty() == then.is_empty() && (within(&now, &then) || within(&then, &now));
-        same && self.until(next) <= SPLIT_NS
+        now.is_empty() == then.is_empty() && (within(&now, &then) || within(&then, &now))
+    }
+
+    /// Says whether what this step left, `text`, is the beginning of what the next one left, and the same could have done both.
+    fn begins(&self, next: &Self, text: &Body, blobs: &dyn Blobs) -> bool {
+        let (Some(here), Some(there)) = (self.after, next.after) else { return false };
+        let grows = next.before == self.after && here.size < there.size && self.is_of_one_hand_with(next);
+        let whole = || Body::of(Some(&there), blobs);
+        grows
+            && matches!((text.bytes(), whole().bytes()), (Some(text), Some(whole)) if whole.bytes().starts_with(text.bytes()))
     }
 
     /// Returns the time between two steps. A stamp that did not move says nothing.
