@@ -1,6 +1,6 @@
 // The routes. A post is sent once: what became of it is never found out by asking again.
 
-export class Trouble extends Error {
+class Trouble extends Error {
   constructor(error, status) {
     super(error?.message || `the console answered ${status}, and nothing that can be read`);
     this.hint = error?.data?.hint || null;

@@ -40,7 +40,7 @@ function matches(hunk, words) {
   return words.every((word) => text.includes(word));
 }
 
-export function visible() {
+function visible() {
   const words = state.search.toLowerCase().split(/\s+/).filter(Boolean);
   return (state.listing?.hunks || []).filter((hunk) =>
     (!state.unreviewed || hunk.state === 'unreviewed') && matches(hunk, words));
