@@ -24,6 +24,8 @@ use std::time::Duration;
 
 /// Bytes of one request.
 const LONGEST: u64 = 16 * 1024 * 1024;
+/// Bytes of an answer that are read at a time.
+const PIECE: usize = 64 * 1024;
 /// How long an ask may take: a first look at a large tree is the longest.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -93,10 +95,9 @@ pub(crate) fn ask(path: &Path, asked: &Asked) -> io::Result<Answer> {
     stream.set_read_timeout(Some(PATIENCE + Duration::from_secs(10)))?;
     let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "ask", "params": asked });
     stream.write_all(format!("{request}\n").as_bytes())?;
-    let mut line = Vec::new();
-    BufReader::new(stream).read_until(b'\n', &mut line)?;
-    // Read in one go: a listing is megabytes, and a person waits for it.
-    let response: Response = serde_json::from_slice(&line)?;
+    // Never held as a whole: a listing is megabytes, and what it says is held, too.
+    let mut read = serde_json::Deserializer::from_reader(BufReader::with_capacity(PIECE, stream));
+    let response = Response::deserialize(&mut read)?;
     Ok(response.result.unwrap_or_else(|| {
         let message = response.error.map(|error| error.message);
         let message = message.unwrap_or_else(|| "the proxy gave no answer".to_owned());

@@ -9,8 +9,9 @@ use super::stream::{FileKey, Kind};
 const READING: usize = 2;
 /// Lines of a file beyond which it is not read for the lines around its hunks.
 const LONGEST_FILE: u32 = 50_000;
-/// Texts of files that are kept.
+/// Texts of files that are kept, and their lines in all: beyond that those that are not near go.
 const KEPT_TEXTS: usize = 24;
+const KEPT_LINES: usize = 8_000;
 
 impl Model {
     /// Returns the files that are in sight, or about to be, and whose text is not known.
@@ -72,14 +73,23 @@ impl Model {
         if self.stamp(&key) != text.stamp || !self.agrees(&key, &text) {
             return Vec::new();
         }
-        if self.texts.len() >= KEPT_TEXTS
-            && let Some(other) = self.texts.keys().find(|other| !self.is_near(other)).cloned()
-        {
-            self.texts.remove(&other);
-        }
         self.texts.insert(key, text);
+        self.spare_texts();
         self.rebuild();
         Vec::new()
+    }
+
+    /// Forgets texts of files that are not near, as long as more is kept than should be.
+    fn spare_texts(&mut self) {
+        let lines = |text: &FileText| text.lines.as_ref().map_or(0, Vec::len);
+        let mut kept: usize = self.texts.values().map(lines).sum();
+        let far: Vec<FileKey> = self.texts.keys().filter(|key| !self.is_near(key)).cloned().collect();
+        for key in far {
+            if self.texts.len() <= KEPT_TEXTS && kept <= KEPT_LINES {
+                return;
+            }
+            kept -= self.texts.remove(&key).as_ref().map_or(0, lines);
+        }
     }
 
     fn is_near(&self, key: &FileKey) -> bool {
