@@ -2,7 +2,7 @@
 
 use crate::base::{CallId, CommentId, Digest, HunkId, SessionId, SessionKey, TurnNo, WallNs};
 use crate::ledger::{CallRow, Grade, OtherSession, ReviewState, Side};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 
 /// `review.list_hunks` and `hunkgate hunks --json`.
@@ -58,6 +58,7 @@ pub struct HunkShape {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_after: Option<String>,
     /// Calls of this session and its children.
+    #[serde(deserialize_with = "tight")]
     pub tool_call_ids: Vec<CallId>,
     /// `unreviewed`, `accepted`, `rejected`.
     pub state: ReviewState,
@@ -78,8 +79,10 @@ pub struct HunkShape {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,
     /// Runs of lines with their authors; they cover every changed line of both sides.
+    #[serde(deserialize_with = "tight")]
     pub author_lines: Vec<AuthorLinesShape>,
     /// The calls, for people.
+    #[serde(deserialize_with = "tight")]
     pub calls: Vec<CallRow>,
     /// The calls that were allowed with another text for its path than they left there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -95,6 +98,13 @@ pub struct HunkShape {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// Reads a list and gives back the room that reading left in it: a listing has thousands of lists of one.
+fn tight<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
+    let mut list = Vec::deserialize(from)?;
+    list.shrink_to_fit();
+    Ok(list)
 }
 
 impl HunkShape {
@@ -165,6 +175,7 @@ pub struct AuthorLinesShape {
     /// The line after the last.
     pub end: u32,
     /// The calls; empty = none.
+    #[serde(deserialize_with = "tight")]
     pub calls: Vec<CallRefShape>,
     /// The evidence.
     pub grade: Grade,
@@ -436,6 +447,7 @@ pub struct BlameLineShape {
     /// `base`, `call`, `external`, `unknown`.
     pub author: String,
     /// The calls.
+    #[serde(deserialize_with = "tight")]
     pub calls: Vec<CallRow>,
     /// The evidence; null for base lines.
     pub grade: Option<Grade>,
