@@ -40,10 +40,8 @@ pub(super) struct Evidence {
     pub base_unknown: bool,
     /// HEAD moved in the step and the content is the new HEAD's.
     pub vcs: bool,
-    /// The bytes came from where a call says that it moved them from.
+    /// The bytes came from, or went to, where a call says that it moved them.
     pub moved: bool,
-    /// The bytes went to where a call says that it moved them.
-    pub departed: bool,
     /// The path is gone after the step.
     pub gone: bool,
     /// Calls whose background work may still be at it, after everything closed.
@@ -309,7 +307,7 @@ impl Evidence {
             ClaimBody::Location => false,
             ClaimBody::Delete => self.gone,
             // The words of a command are no report: its move has to be seen.
-            ClaimBody::Move { .. } if suspect.kind == ToolKind::Execute => self.departed || self.moved,
+            ClaimBody::Move { .. } if suspect.kind == ToolKind::Execute => self.moved,
             ClaimBody::Move { .. } => self.gone || self.moved,
             ClaimBody::Fragment { .. } | ClaimBody::Whole { .. } | ClaimBody::Diff { .. } => true,
         }

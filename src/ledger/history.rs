@@ -195,7 +195,6 @@ impl Scene<'_> {
             if over && turn.is_none() { self.index.background_before(&moment) } else { Vec::new() };
         Evidence {
             moved: self.moved(path, observation, change, &suspects),
-            departed: self.departed(path, observation, change, &suspects),
             passed: passage.passed(&moment, &suspects),
             tellers: passage.tellers(&moment, &suspects),
             moment,
@@ -211,7 +210,7 @@ impl Scene<'_> {
         }
     }
 
-    /// Says whether a suspect claims to have moved these very bytes here.
+    /// Says whether these very bytes came from, or went to, where a suspect claims to have moved them.
     fn moved(
         &self,
         path: &RepoPath,
@@ -219,28 +218,12 @@ impl Scene<'_> {
         change: &Change,
         suspects: &[Suspect],
     ) -> bool {
-        let Some(after) = change.after else { return false };
-        let stood = |from: &RepoPath| change_of(observation, from).and_then(|from| from.before);
-        let here = |(from, to): (&RepoPath, &RepoPath)| {
-            to == path && stood(from).is_some_and(|before| before.blob == after.blob)
-        };
-        self.moves(suspects).any(here)
-    }
-
-    /// Says whether these very bytes came to lie where a suspect claims to have moved them.
-    fn departed(
-        &self,
-        path: &RepoPath,
-        observation: &Observation,
-        change: &Change,
-        suspects: &[Suspect],
-    ) -> bool {
-        let Some(before) = change.before.filter(|_| change.after.is_none()) else { return false };
-        let stands = |to: &RepoPath| change_of(observation, to).and_then(|to| to.after);
-        let there = |(from, to): (&RepoPath, &RepoPath)| {
-            from == path && stands(to).is_some_and(|after| after.blob == before.blob)
-        };
-        self.moves(suspects).any(there)
+        self.moves(suspects).any(|(from, to)| {
+            let ends_here = to == path || from == path && change.after.is_none();
+            let stood = change_of(observation, from).and_then(|from| from.before);
+            let stands = change_of(observation, to).and_then(|to| to.after);
+            ends_here && stood.zip(stands).is_some_and(|(before, after)| before.blob == after.blob)
+        })
     }
 
     /// Returns the moves that suspects claim: from where, and to where.
@@ -341,7 +324,6 @@ fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
             base_unknown: false,
             vcs: false,
             moved: false,
-            departed: false,
             gone: change.before.is_none(),
             lingering: Vec::new(),
         },
