@@ -23,11 +23,32 @@ const NOTE: &str = "
         const [from, to] = [last + 1, now];
         last = now;
         const painted = window.painted;
-        requestAnimationFrame(() => setTimeout(() => { for (let n = from; n <= to; n += 1) painted[n] = Date.now(); }));
+        requestAnimationFrame(() => setTimeout(() => {
+            for (let n = from; n <= to; n += 1) painted[n] = Date.now();
+            dispatchEvent(new Event('painted'));
+        }));
     });
     window.eyes.observe(document.getElementById('stream'), { childList: true, subtree: true });
     performance.clearResourceTimings();
 ";
+
+/// Ends when nothing on the page has moved for more than a second: the root is quiet.
+const STILL: &str = "
+    return new Promise((done) => {
+        let timer;
+        const eyes = new MutationObserver(() => again());
+        const again = () => { clearTimeout(timer); timer = setTimeout(() => { eyes.disconnect(); done(true); }, 1200); };
+        eyes.observe(document.body, { childList: true, subtree: true });
+        again();
+    });
+";
+
+/// Ends when the n-th of what was written is painted.
+fn painted(browser: &Browser, n: usize) {
+    browser.js(&format!(
+        "return new Promise((done) => {{ const look = () => {{ if (window.painted[{n}]) {{ removeEventListener('painted', look); done(true); }} }}; addEventListener('painted', look); look(); }})"
+    ));
+}
 
 /// Where writes that follow each other go.
 #[derive(Clone, Copy, Debug)]
@@ -120,12 +141,11 @@ fn quiet(browser: &Browser, scratch: &Scratch) {
     browser.js(&Where::New.there("quiet"));
     browser.js(NOTE);
     for n in 1..=5 {
-        std::thread::sleep(Duration::from_millis(1_500));
+        browser.js(STILL);
         browser.js("performance.clearResourceTimings()");
         let written = now();
         Where::New.write(scratch, "quiet", n);
-        std::thread::sleep(Duration::from_millis(400));
-        browser.until(&format!("window.painted[{n}]"));
+        painted(browser, n);
         let seen = browser.js(&format!("const first = performance.getEntriesByType('resource').find((one) => one.name.endsWith('/hunks')); const at = performance.timeOrigin + first.startTime; return [at, at + first.duration, window.painted[{n}]]"));
         let after = |at: usize| seen[at].as_f64().unwrap() - written;
         println!(
@@ -142,16 +162,16 @@ fn steady(browser: &Browser, scratch: &Scratch, (to, every): (Where, u64)) {
     let run = format!("{to:?}-{every}");
     browser.js(&to.there(&run));
     browser.js(NOTE);
-    std::thread::sleep(Duration::from_millis(1_200));
+    browser.js(STILL);
     let (begun, mut written) = (Instant::now(), Vec::new());
     while begun.elapsed() < STEADY {
         written.push(now());
         to.write(scratch, &run, written.len());
         let next = Duration::from_millis(every) * u32::try_from(written.len()).unwrap();
+        // How often something is written is what is measured: nothing is waited for.
         std::thread::sleep(next.saturating_sub(begun.elapsed()));
     }
-    std::thread::sleep(Duration::from_millis(500));
-    browser.until(&format!("window.painted[{}]", written.len()));
+    painted(browser, written.len());
     let painted = browser.js("return window.painted");
     let of = |n: usize| painted[(n + 1).to_string()].as_f64().unwrap();
     let mut took: Vec<f64> = written.iter().enumerate().map(|(n, written)| of(n) - written).collect();
