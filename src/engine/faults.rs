@@ -33,7 +33,7 @@ pub(super) struct Faults {
     said: BTreeMap<Fault, String>,
 }
 
-/// A log to which nothing can be appended, for now.
+/// A log to which nothing can be appended at present.
 #[derive(Clone, Debug)]
 pub(super) struct Unwritten {
     reason: String,

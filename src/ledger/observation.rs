@@ -145,7 +145,7 @@ pub struct Change {
 pub struct FileState {
     /// What kind of thing it is.
     pub mode: Mode,
-    /// Git blob id of the raw bytes (of the target, for a link). For a withheld file, of a placeholder.
+    /// Git blob id of the raw bytes (of the target, for a link). For a withheld file, of a stand-in.
     pub blob: BlobId,
     /// Bytes.
     pub size: u64,
@@ -186,7 +186,7 @@ pub enum Content {
     /// They can.
     #[default]
     Kept,
-    /// The path matches a secrets pattern: a placeholder stands for it.
+    /// The path matches a secrets pattern: a stand-in stands for it.
     Withheld,
     /// Larger than the limit: the id is right, the bytes are not kept.
     TooBig,

@@ -380,7 +380,7 @@ fn straightened(steps: &[Step]) -> Vec<Step> {
     kept
 }
 
-/// Says whether equal blobs mean equal content: not for empty files and placeholders.
+/// Says whether equal blobs mean equal content: not for empty files and stand-ins.
 fn tells(state: &FileState) -> bool {
     state.size > 0 && state.content != Content::Withheld
 }

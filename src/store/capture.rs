@@ -8,7 +8,7 @@ use crate::store::contents::StoreBlobs;
 use crate::store::ignores::{Ignores, outside_rules};
 use crate::store::link::{Last, Since};
 use crate::store::objects::{Objects, UserRepository};
-use crate::store::read::{Read, Reading, placeholder};
+use crate::store::read::{Read, Reading, stand_in};
 use crate::store::stamps::{self, Offset};
 use crate::store::stat;
 use crate::store::state::{open_private, secret_in};
@@ -662,7 +662,7 @@ pub(crate) fn in_tree(state: &FileState) -> BlobId {
     match state.content {
         Content::Kept | Content::Withheld => state.blob,
         Content::TooBig | Content::Cap => {
-            crate::store::objects::blob_id(&placeholder(state.content, state.size, &state.blob.to_string()))
+            crate::store::objects::blob_id(&stand_in(state.content, state.size, &state.blob.to_string()))
         }
     }
 }

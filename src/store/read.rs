@@ -1,4 +1,4 @@
-//! Reading files: raw bytes and their id, or the placeholder that stands for bytes that are not kept.
+//! Reading files: raw bytes and their id, or the stand-in that stands for bytes that are not kept.
 
 use crate::base::{BlobId, Patterns, RepoPath};
 use crate::ledger::{Content, FileState, Mode};
@@ -193,13 +193,13 @@ impl<'a> Reading<'a> {
     ) -> std::io::Result<(FileState, BlobId, Vec<u8>)> {
         if self.withheld.hides_name(name) {
             let (digest, size) = keyed_digest(file, self.secret)?;
-            let text = placeholder(Content::Withheld, size, &digest);
+            let text = stand_in(Content::Withheld, size, &digest);
             let blob = blob_id(&text);
             return Ok((FileState { mode, blob, size, content: Content::Withheld }, blob, text));
         }
         if size > self.keep_up_to {
             let blob = blob_id_of_open(file)?;
-            let text = placeholder(Content::TooBig, size, &blob.to_string());
+            let text = stand_in(Content::TooBig, size, &blob.to_string());
             return Ok((FileState { mode, blob, size, content: Content::TooBig }, blob_id(&text), text));
         }
         let bytes = read_whole(file, usize::try_from(size).unwrap_or(0))?;
@@ -323,23 +323,23 @@ fn keyed_digest(file: &mut std::fs::File, secret: &[u8; 32]) -> std::io::Result<
     Ok((hasher.finalize().to_hex()[..32].to_owned(), size))
 }
 
-// ── placeholders ──
+// ── stand-ins ──
 
-const PLACEHOLDER: &str = "hunkgate: content not kept\n";
+const STAND_IN: &str = "hunkgate: content not kept\n";
 
 /// Writes the blob that stands in trees for bytes that are not kept.
-pub(crate) fn placeholder(content: Content, size: u64, digest: &str) -> Vec<u8> {
+pub(crate) fn stand_in(content: Content, size: u64, digest: &str) -> Vec<u8> {
     let why = match content {
         Content::Kept => "kept",
         Content::Withheld => "withheld",
         Content::TooBig => "too big",
         Content::Cap => "the store is full",
     };
-    format!("{PLACEHOLDER}why: {why}\nsize: {size}\ndigest: {digest}\n").into_bytes()
+    format!("{STAND_IN}why: {why}\nsize: {size}\ndigest: {digest}\n").into_bytes()
 }
 
-fn parse_placeholder(text: &[u8]) -> Option<(Content, u64, String)> {
-    let text = std::str::from_utf8(text).ok()?.strip_prefix(PLACEHOLDER)?;
+fn parse_stand_in(text: &[u8]) -> Option<(Content, u64, String)> {
+    let text = std::str::from_utf8(text).ok()?.strip_prefix(STAND_IN)?;
     let mut lines = text.lines();
     let content = match lines.next()?.strip_prefix("why: ")? {
         "withheld" => Content::Withheld,
@@ -356,15 +356,15 @@ pub(crate) fn state_from_store(file: &File, objects: &Objects) -> FileState {
     kept_state(file.mode, file.blob, objects)
 }
 
-/// Returns the state of what a tree holds as `blob`, which may be a placeholder.
+/// Returns the state of what a tree holds as `blob`, which may be a stand-in.
 pub(crate) fn kept_state(mode: Mode, blob: BlobId, objects: &Objects) -> FileState {
-    const LONGEST_PLACEHOLDER: u64 = 200;
+    const LONGEST_STAND_IN: u64 = 200;
     let size = objects.blob_size(blob).unwrap_or(0);
     let kept = FileState { mode, blob, size, content: Content::Kept };
-    if size > LONGEST_PLACEHOLDER {
+    if size > LONGEST_STAND_IN {
         return kept;
     }
-    let parsed = objects.read(&blob.0).and_then(|bytes| parse_placeholder(&bytes));
+    let parsed = objects.read(&blob.0).and_then(|bytes| parse_stand_in(&bytes));
     match parsed {
         None => kept,
         Some((content @ Content::Withheld, size, _)) => FileState { size, content, ..kept },

@@ -61,7 +61,7 @@ fn nanos(seconds: impl TryInto<i64>, nanos: impl TryInto<i64>) -> i64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) mode: Mode,
-    /// The blob in the tree: of the raw bytes, or of the placeholder that stands for them.
+    /// The blob in the tree: of the raw bytes, or of the stand-in that stands for them.
     pub(crate) blob: BlobId,
     /// `None` until the bytes were seen by this process.
     pub(crate) size: Option<u64>,

@@ -5,7 +5,7 @@ use crate::ledger::{Change, Content, FileState, Flags};
 use crate::store::RootStore;
 use crate::store::capture::Brought;
 use crate::store::objects::blob_id;
-use crate::store::read::{Read, Taken, placeholder};
+use crate::store::read::{Read, Taken, stand_in};
 use crate::store::table::{File, Node, state_of};
 use crate::store::walk::{Gone, Job};
 use std::collections::BTreeMap;
@@ -195,7 +195,7 @@ impl RootStore {
 }
 
 fn cap(taken: &mut Taken) {
-    let text = placeholder(Content::Cap, taken.state.size, &taken.state.blob.to_string());
+    let text = stand_in(Content::Cap, taken.state.size, &taken.state.blob.to_string());
     taken.state.content = Content::Cap;
     taken.in_tree = blob_id(&text);
     taken.bytes = text;
