@@ -89,11 +89,8 @@ impl Teller<'_> {
     fn simple(&mut self, simple: &Simple, here: &BTreeSet<String>) {
         let mut claims: Vec<(String, Said)> = Vec::new();
         let argv: Option<Vec<String>> = simple.words.iter().map(Word::fixed).collect();
-        let argv = argv.map(|argv| {
-            let at = carried(&argv).filter(|at| *at < argv.len()).unwrap_or(0);
-            argv[at..].to_vec()
-        });
-        let body = argv.as_deref().and_then(|argv| self.poured(simple, argv));
+        let argv = argv.as_deref().map(unwrapped);
+        let body = argv.and_then(|argv| self.poured(simple, argv));
         for redirect in simple.redirects.iter().filter(|it| writes(it)) {
             let Some(path) = redirect.target.fixed() else { continue };
             let says = match (&body, redirect.operator) {
@@ -103,21 +100,23 @@ impl Teller<'_> {
             };
             claims.push((path, says));
         }
-        claims.extend(argv.iter().flat_map(|argv| told(argv)));
+        claims.extend(argv.into_iter().flat_map(told));
         for (path, says) in claims {
             self.claim((&path, says), here);
         }
     }
 
-    /// Returns the text that a here-document pours through `cat` into the redirect.
+    /// Returns the text that a here-document pours through `cat` into the one redirect that writes.
     fn poured(&self, simple: &Simple, argv: &[String]) -> Option<String> {
         let pours = matches!(argv, [cat] if name_of(cat) == "cat")
             || matches!(argv, [cat, dash] if name_of(cat) == "cat" && dash == "-");
-        let mut documents = simple.redirects.iter().filter(|it| it.operator.starts_with("<<"));
-        let (only, None) = (documents.next()?, documents.next()) else { return None };
+        let mut sources = simple.redirects.iter().filter(|it| it.operator.starts_with('<'));
+        let (only, None) = (sources.next()?, sources.next()) else { return None };
+        let is_file = |it: &&Redirect| writes(it) && !it.target.is_bare("/dev/null");
+        let is_alone = simple.redirects.iter().filter(is_file).count() == 1;
         let body = self.plan.bodies.get(only.here?)?;
         let expands = matches!(only.target.parts.as_slice(), [Part::Plain(_)] | []);
-        (pours && !(expands && body.contains(['$', '`', '\\']))).then(|| body.clone())
+        (pours && is_alone && !(expands && body.contains(['$', '`', '\\']))).then(|| body.clone())
     }
 
     fn claim(&mut self, (path, says): (&str, Said), here: &BTreeSet<String>) {
@@ -143,6 +142,17 @@ impl Teller<'_> {
         let known = path.starts_with('/') || place.starts_with('/');
         (!ends && known).then(|| self.context.locate(place, path).asked)
     }
+}
+
+/// Returns the command behind a wrapper that runs it, once, where the wrapper stands; else the words as they are.
+fn unwrapped(argv: &[String]) -> &[String] {
+    let at = carried(argv).filter(|at| *at < argv.len()).unwrap_or(0);
+    let (wrapper, command) = argv.split_at(at);
+    // Another directory; or a question about the command.
+    let elsewhere =
+        |word: &String| ["-C", "-D", "--chdir", "-v", "-V", "-l"].iter().any(|it| word.starts_with(it));
+    let feeds = wrapper.first().is_some_and(|name| name_of(name).ends_with("xargs"));
+    if feeds || wrapper.iter().any(elsewhere) { argv } else { command }
 }
 
 fn name_of(program: &str) -> &str {
@@ -171,17 +181,28 @@ fn told(argv: &[String]) -> Vec<(String, Said)> {
         }
         // A command that removes what is gone already may end well: that it names the path is all that it says.
         "rm" | "unlink" => all(""),
-        "mv" if !has(&["-t"]) => moved(&operands(rest, "S")),
-        "cp" | "ln" | "install" if !has(&["-t", "-d"]) => landed(&operands(rest, "Smgo")),
-        "sed" | "gsed" => edited_in_place(rest, "ef"),
-        "perl" => edited_in_place(rest, "eE"),
+        "mv" | "cp" | "ln" | "install"
+            if has_letter(rest, 't') || rest.iter().any(|it| it.starts_with("--t")) =>
+        {
+            Vec::new()
+        }
+        "mv" => moved(&operands(rest, "S")),
+        "install" if has_letter(rest, 'd') || has(&["--directory"]) => Vec::new(),
+        "cp" | "ln" | "install" => landed(&operands(rest, "Smgo")),
+        "sed" | "gsed" => edited_in_place(rest, ("ef", "l")),
+        "perl" => edited_in_place(rest, ("eE", "IMmxFCDdV")),
         "git" => by_git(rest),
         "dd" => locations(rest.iter().filter_map(|it| Some(it.strip_prefix("of=")?.to_owned())).collect()),
-        "rustfmt" | "black" | "isort" if !has(&["--check", "--check-only", "--diff", "--emit"]) => all(""),
-        "gofmt" | "goimports" | "shfmt" if has(&["-w"]) => all("ir"),
-        "clang-format" if has(&["-i"]) => all(""),
+        "rustfmt" if !has(&["--check", "--emit"]) => all(""),
+        "black" | "isort" if !has(&["--check", "--check-only", "--diff", "--stdout", "-c", "-d"]) => {
+            all("abfijlmopstwW")
+        }
+        "gofmt" | "goimports" | "shfmt" if has(&["-w"]) => all("inr"),
+        "clang-format" if has(&["-i"]) && rest.iter().all(|word| word == "-i" || !word.starts_with('-')) => {
+            all("")
+        }
         "prettier" if has(&["--write", "-w"]) => all(""),
-        "eslint" if has(&["--fix"]) => all("c"),
+        "eslint" if has(&["--fix"]) => all("cfo"),
         "npx" | "bunx" | "pnpx" => told(rest),
         _ => Vec::new(),
     }
@@ -191,7 +212,73 @@ fn locations(paths: Vec<String>) -> Vec<(String, Said)> {
     paths.into_iter().map(|path| (path, Said::Location)).collect()
 }
 
-/// Returns the arguments that are no options. `values`: short options whose value may be the next word.
+/// Long options whose value may be the next word, and those that have none.
+const VALUED: &[&str] = &[
+    "--config",
+    "--config-path",
+    "--date",
+    "--edition",
+    "--expression",
+    "--ext",
+    "--file",
+    "--group",
+    "--ignore-path",
+    "--line-length",
+    "--log-level",
+    "--mode",
+    "--owner",
+    "--parser",
+    "--plugin",
+    "--profile",
+    "--reference",
+    "--size",
+    "--source",
+    "--suffix",
+    "--target-version",
+    "--time",
+];
+const SWITCHES: &[&str] = &[
+    "--append",
+    "--archive",
+    "--cache",
+    "--dir",
+    "--fast",
+    "--fix",
+    "--force",
+    "--ignore-unknown",
+    "--ignore-unmatch",
+    "--in-place",
+    "--interactive",
+    "--no-clobber",
+    "--no-create",
+    "--no-dereference",
+    "--no-preserve-root",
+    "--no-target-directory",
+    "--null-data",
+    "--one-file-system",
+    "--ours",
+    "--parents",
+    "--posix",
+    "--preserve",
+    "--preserve-root",
+    "--quiet",
+    "--recursive",
+    "--regexp-extended",
+    "--relative",
+    "--safe",
+    "--separate",
+    "--silent",
+    "--staged",
+    "--symbolic",
+    "--theirs",
+    "--update",
+    "--verbose",
+    "--worktree",
+    "--write",
+];
+
+/// Returns the arguments that are no options; none where one of them may be the value of an option that is not known.
+/// `values`: short options whose value may be the next word.
 fn operands(words: &[String], values: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut words = words.iter();
@@ -201,8 +288,14 @@ fn operands(words: &[String], values: &str) -> Vec<String> {
                 found.extend(words.cloned());
                 break;
             }
+            Some(long) if long.starts_with('-') => match word.as_str() {
+                valued if VALUED.contains(&valued) => drop(words.next()),
+                known if known.contains('=') || SWITCHES.contains(&known) => {}
+                _ => return Vec::new(),
+            },
             Some(cluster) => {
-                if !cluster.starts_with('-') && cluster.ends_with(|letter| values.contains(letter)) {
+                let first = cluster.find(|letter| values.contains(letter));
+                if first.is_some_and(|at| at + 1 == cluster.len()) {
                     words.next();
                 }
             }
@@ -210,6 +303,12 @@ fn operands(words: &[String], values: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Says whether a short option may be among the words.
+fn has_letter(words: &[String], letter: char) -> bool {
+    let mut options = words.iter().take_while(|word| *word != "--");
+    options.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains(letter))
 }
 
 /// Returns where copies come to lie: at the last operand, or in it where that is a directory.
@@ -234,8 +333,8 @@ fn beneath(directory: &str, path: &str) -> String {
 }
 
 /// Returns the files that a program edits in place; the first operand is its script, unless one of the options `scripts`
-/// gives it.
-fn edited_in_place(words: &[String], scripts: &str) -> Vec<(String, Said)> {
+/// gives it. `values`: other options that take the rest of their word.
+fn edited_in_place(words: &[String], (scripts, values): (&str, &str)) -> Vec<(String, Said)> {
     let (mut in_place, mut scripted) = (false, false);
     for word in words.iter().take_while(|word| *word != "--") {
         let Some(cluster) = word.strip_prefix('-') else { continue };
@@ -245,12 +344,12 @@ fn edited_in_place(words: &[String], scripts: &str) -> Vec<(String, Said)> {
             continue;
         }
         // What follows `i` is the ending of the copy that it keeps.
-        let letters = cluster.split_inclusive('i').next().unwrap_or_default();
-        let gives = letters.find(|letter| scripts.contains(letter));
-        in_place |= gives.is_none() && letters.ends_with('i');
-        scripted |= gives.is_some();
+        let takes = |letter: char| letter == 'i' || scripts.contains(letter) || values.contains(letter);
+        let first = cluster.chars().find(|letter| takes(*letter));
+        in_place |= first == Some('i');
+        scripted |= first.is_some_and(|letter| scripts.contains(letter));
     }
-    let mut files = operands(words, scripts);
+    let mut files = operands(words, &format!("{scripts}{values}"));
     files.retain(|file| !file.is_empty());
     if in_place { locations(files.split_off(files.len().min(usize::from(!scripted)))) } else { Vec::new() }
 }
@@ -258,10 +357,14 @@ fn edited_in_place(words: &[String], scripts: &str) -> Vec<(String, Said)> {
 /// Returns what the commands of git name that change single files of the work tree.
 fn by_git(words: &[String]) -> Vec<(String, Said)> {
     let [verb, rest @ ..] = words else { return Vec::new() };
+    let has = |flags: &[&str]| rest.iter().any(|word| flags.contains(&word.as_str()));
+    let tries = has(&["-n", "--dry-run"]);
     match verb.as_str() {
-        "mv" => moved(&operands(rest, "")),
-        "rm" if !rest.iter().any(|word| word == "--cached") => locations(operands(rest, "")),
-        "restore" => locations(operands(rest, "s")),
+        "mv" if !tries => moved(&operands(rest, "")),
+        "rm" if !tries && !has(&["--cached"]) => locations(operands(rest, "")),
+        "restore" if has(&["-W", "--worktree"]) || !(has(&["--staged"]) || has_letter(rest, 'S')) => {
+            locations(operands(rest, "s"))
+        }
         "checkout" => {
             let after = rest.iter().skip_while(|word| *word != "--").skip(1);
             locations(after.cloned().collect())

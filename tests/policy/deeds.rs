@@ -68,9 +68,45 @@ fn a_command_names_what_its_words_say_it_writes() {
         ("timeout 5 touch a", &["a"]),
         ("dd if=/dev/zero of=a count=1", &["a"]),
         ("for i in 1 2; do touch f; done", &["f"]),
+        ("env A=b touch f", &["f"]),
+        ("sed --expression s/a/b/ -i f", &["f"]),
+        ("sed -i --file script.sed f", &["f"]),
+        ("perl -0777 -pi -e s/a/b/ f", &["f"]),
+        ("git restore --source HEAD --staged --worktree a", &["a"]),
+        ("prettier --config .prettierrc --write a.ts", &["a.ts"]),
+        ("black -l 100 a.py", &["a.py"]),
+        ("tee --append a", &["a"]),
     ] {
         assert_eq!(names(text), expected, "{text}");
     }
+}
+
+#[test]
+fn what_a_command_is_given_to_read_is_no_claim() {
+    for text in [
+        "touch --reference r",
+        "perl -Ilib t/a.t out",
+        "perl -Mstrict a.pl out",
+        "git restore --staged a",
+        "git restore -S a",
+        "git rm -n a",
+        "git mv --dry-run a b",
+        "cp --target-directory=d a b",
+        "mv -ft d a b",
+        "install -dm755 d e",
+        "isort -c a.py",
+        "eslint --fix --resolve-plugins-relative-to d a.js",
+        "xargs cp a b",
+        "command -v mv a b",
+        "env -C d touch a",
+        "sudo -D d touch a",
+        "clang-format -i -style file",
+    ] {
+        assert_eq!(names(text), [""; 0], "{text}");
+    }
+    assert_eq!(names("touch --reference r a"), ["a"]);
+    assert_eq!(names("truncate -s 0 --reference=r a"), ["a"]);
+    assert_eq!(names("gofmt -w a.go"), ["a.go"]);
 }
 
 #[test]
@@ -81,6 +117,9 @@ fn a_here_document_that_is_poured_into_a_file_is_its_text() {
     assert_eq!(names("grep b > a <<'E'\none\nE\n"), ["a"], "only cat writes what it is given");
     assert_eq!(names("cat x > a <<'E'\none\nE\n"), ["a"]);
     assert_eq!(names("cat > a <<'E'\none\n"), [""; 0], "it may still grow");
+    assert_eq!(names("cat 2> /dev/null > a <<'E'\none\nE\n"), ["a=one\n"]);
+    assert_eq!(names("cat > a 2> b <<'E'\none\nE\n"), ["a", "b"], "one of them is not its text");
+    assert_eq!(names("cat > a <<'E' < b\none\nE\n"), ["a"], "another file is poured");
 }
 
 #[test]
