@@ -16,6 +16,7 @@ use crate::policy::{self, Context, Deeds, Flat};
 use crate::session::{CallChange, Leave, OpenCall, Recording, Replay, Runs, Session, TrackedRoot};
 use crate::wire::IdToken;
 use bytes::Bytes;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 impl Engine {
@@ -71,8 +72,7 @@ impl Engine {
         }
     }
 
-    /// A call told the command that it runs: one that is proven to only read cannot have written anything, and the files
-    /// that another is told to write are claimed like those of an edit.
+    /// A call told the command that it runs: one that is proven to only read cannot have written anything.
     pub(super) fn command_told(&mut self, asker: &SessionId, told: Option<(CallId, Deeds)>) {
         let Some((call, deeds)) = told else { return };
         let Some(id) = self.recorder_of(asker) else { return };
@@ -84,20 +84,22 @@ impl Engine {
     }
 
     /// Adds what a command is told to write, beneath the session's roots, to what its call says: it names it like an edit.
-    pub(super) fn with_deeds(
+    pub(super) fn with_deeds<'u>(
         &self,
         asker: &SessionId,
-        update: &CallUpdate,
+        update: &'u CallUpdate,
         (deeds, by): (Option<&(CallId, Deeds)>, WantedBy),
-    ) -> CallUpdate {
-        let mut update = update.clone();
+    ) -> Cow<'u, CallUpdate> {
+        let mut update = Cow::Borrowed(update);
         let session = self.recorder_of(asker).and_then(|id| self.sessions.get(&id));
         let (Some((_, deeds)), Some(session)) = (deeds, session) else { return update };
-        let beneath = deeds.names.iter().filter(|claim| session.locate(&claim.path).is_ok());
-        update.claims.extend(beneath.cloned().map(|claim| match by {
-            WantedBy::Permission => CallClaim { from: ClaimedIn::Permission, ..claim },
-            WantedBy::FsRead | WantedBy::FsWrite | WantedBy::Terminal | WantedBy::Announced => claim,
-        }));
+        for claim in deeds.names.iter().filter(|claim| session.locate(&claim.path).is_ok()) {
+            let from = match by {
+                WantedBy::Permission => ClaimedIn::Permission,
+                WantedBy::FsRead | WantedBy::FsWrite | WantedBy::Terminal | WantedBy::Announced => claim.from,
+            };
+            update.to_mut().claims.push(CallClaim { from, ..claim.clone() });
+        }
         update
     }
 
