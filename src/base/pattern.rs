@@ -63,17 +63,26 @@ impl Patterns {
 }
 
 /// Matches `*` against any run of bytes, everything else against itself, ASCII letters in any case.
+///
+/// A project may bring patterns: the time is bounded by the product of both lengths, whatever they are.
 fn star_match(pattern: &[u8], name: &[u8]) -> bool {
-    match pattern.split_first() {
-        None => name.is_empty(),
-        Some((b'*', rest)) if !rest.contains(&b'*') => {
-            name.len().checked_sub(rest.len()).is_some_and(|at| name[at..].eq_ignore_ascii_case(rest))
-        }
-        Some((b'*', rest)) => (0..=name.len()).any(|at| star_match(rest, &name[at..])),
-        Some((first, rest)) => {
-            name.first().is_some_and(|byte| byte.eq_ignore_ascii_case(first)) && star_match(rest, &name[1..])
-        }
+    let mut pieces = pattern.split(|byte| *byte == b'*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(last) = pieces.next_back() else { return name.eq_ignore_ascii_case(first) };
+    let Some(mut rest) = after_prefix(name, first) else { return false };
+    for piece in pieces {
+        // The first place that fits leaves the most for what follows.
+        let Some(after) = (0..=rest.len()).find_map(|at| after_prefix(&rest[at..], piece)) else {
+            return false;
+        };
+        rest = after;
     }
+    rest.len().checked_sub(last.len()).is_some_and(|at| rest[at..].eq_ignore_ascii_case(last))
+}
+
+fn after_prefix<'n>(name: &'n [u8], prefix: &[u8]) -> Option<&'n [u8]> {
+    let (head, rest) = name.split_at_checked(prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
 #[cfg(test)]
@@ -89,5 +98,26 @@ mod tests {
         for shown in [".env.example", "environment", "keys.rs", "secret.rs", "monkey"] {
             assert!(!patterns.hides_name(shown.as_bytes()), "{shown}");
         }
+    }
+    #[test]
+    fn a_star_stands_for_any_bytes_and_costs_no_more_than_reading_them() {
+        for (pattern, name, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("*", "", true),
+            ("a*", "ab", true),
+            ("*b", "ab", true),
+            ("a*a", "a", false),
+            ("a*a", "aa", true),
+            ("*ab*ab", "abab", true),
+            ("*ab*b", "ab", false),
+            ("*a*b*", "xbxaxb", true),
+            ("*a*b*", "xbxa", false),
+            ("**", "x", true),
+        ] {
+            assert_eq!(star_match(pattern.as_bytes(), name.as_bytes()), expected, "{pattern} {name}");
+        }
+        let pattern = "*a".repeat(20) + "*b";
+        assert!(!star_match(pattern.as_bytes(), "a".repeat(255).as_bytes()));
     }
 }
