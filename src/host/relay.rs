@@ -563,6 +563,7 @@ mod tests {
             wanted: None,
             temporary: None,
             method: Method::Remove,
+            other: None,
         };
         vec![
             Action::Append { log: log.clone(), record: record.clone(), durability: Durability::Written },

@@ -137,6 +137,9 @@ pub struct RevertFile {
     pub temporary: Option<RepoPath>,
     /// How it is done.
     pub method: Method,
+    /// The path of the other half of a rename: neither half is done without the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other: Option<RepoPath>,
 }
 
 /// How one file of a revert is written.
@@ -198,6 +201,24 @@ pub struct FilePlan {
     pub expected: Option<FileState>,
     /// What shall stand there.
     pub wanted: Wanted,
+    /// The path of the other half of a rename.
+    pub other: Option<RepoPath>,
+}
+
+impl FilePlan {
+    /// Orders the files of one command: removals, so that files and directories can take each other's place, then what comes. What
+    /// was renamed is removed last, its bytes standing at its other path, unless it stands where something has to come.
+    pub fn sort(files: &mut [Self]) {
+        let coming: Vec<_> = files.iter().filter(|file| file.wanted != Wanted::Absent).collect();
+        let coming: Vec<_> = coming.into_iter().map(|file| (file.root.clone(), file.path.clone())).collect();
+        let makes_room =
+            |file: &Self| coming.iter().any(|(root, path)| *root == file.root && path.excludes(&file.path));
+        files.sort_by_cached_key(|file| match (&file.wanted, &file.other) {
+            (Wanted::Absent, Some(_)) if !makes_room(file) => 2,
+            (Wanted::Absent, _) => 0,
+            (Wanted::State(_) | Wanted::Edited { .. } | Wanted::Bytes { .. }, _) => 1_u8,
+        });
+    }
 }
 
 /// What shall stand at a path.

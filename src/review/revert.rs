@@ -17,7 +17,7 @@ pub(super) struct Chosen<'a> {
 /// What shall become of the files, and which paths are refused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reverts {
-    /// The files, removals first, so that a file can stand where a directory stood.
+    /// The files, in the order in which they go back.
     pub(super) files: Vec<FilePlan>,
     /// Why the hunks of a path cannot be put back.
     pub(super) refused: BTreeMap<(RootId, RepoPath), String>,
@@ -38,21 +38,8 @@ pub(super) fn reverts(listing: &Listing, blobs: &dyn Blobs, chosen: &[Chosen<'_>
             }
         }
     }
-    reverts.files.sort_by_key(|plan| u8::from(plan.wanted != Wanted::Absent));
-    let (renames, others) = split_renames(listing, std::mem::take(&mut reverts.files));
-    reverts.files = others.into_iter().chain(renames).collect();
+    FilePlan::sort(&mut reverts.files);
     reverts
-}
-
-/// Takes out the removals of renamed files: their content must stand at its old path first, where it can while the other is there.
-fn split_renames(listing: &Listing, files: Vec<FilePlan>) -> (Vec<FilePlan>, Vec<FilePlan>) {
-    let renamed = |plan: &FilePlan| {
-        listing.hunks.iter().any(|hunk| {
-            let Entry::Rename { old_path } = &hunk.entry else { return false };
-            hunk.root == plan.root && hunk.path == plan.path && !hunk.path.excludes(old_path)
-        })
-    };
-    files.into_iter().partition(|plan| plan.wanted == Wanted::Absent && renamed(plan))
 }
 
 /// The chosen hunks of one path; there is at least one.
@@ -70,6 +57,7 @@ impl FileGroup<'_> {
             path: path.clone(),
             expected,
             wanted,
+            other: None,
         };
         let renamed = self.chosen(|entry| matches!(entry, Entry::Rename { .. }));
         let Some(Entry::Rename { old_path }) = renamed.map(|chosen| &chosen.hunk.entry) else {
@@ -82,7 +70,9 @@ impl FileGroup<'_> {
             Wanted::Edited { mode, edits } => Wanted::Bytes { mode, bytes: self.edited(first, &edits)? },
             wanted @ (Wanted::Absent | Wanted::State(_) | Wanted::Bytes { .. }) => wanted,
         };
-        Ok(vec![plan(old_path, None, wanted), plan(&first.path, first.current, Wanted::Absent)])
+        let back = FilePlan { other: Some(first.path.clone()), ..plan(old_path, None, wanted) };
+        let gone = plan(&first.path, first.current, Wanted::Absent);
+        Ok(vec![back, FilePlan { other: Some(old_path.clone()), ..gone }])
     }
 
     /// Says what shall stand at the path, or at the old one for a rename.

@@ -96,13 +96,14 @@ impl Planner<'_> {
         for way in &ways {
             let root = &way.decision.root;
             for (path, from, to) in way.paths() {
-                steps.entry((root.clone(), path.clone())).or_insert_with(|| self.step(root, path, from, to));
+                let step = || Ok(self.step(root, path, from, to)?.map(|plan| way.paired(plan)));
+                steps.entry((root.clone(), path.clone())).or_insert_with(step);
             }
         }
         refuse_halves(&ways, &mut steps);
         let items = ways.iter().map(|way| self.item(way, &steps)).collect();
         let mut files: Vec<FilePlan> = steps.into_values().filter_map(|step| step.ok().flatten()).collect();
-        files.sort_by_key(|plan| turn_of(&ways, plan));
+        FilePlan::sort(&mut files);
         Plan { verb, files, items, left: Vec::new(), said: Vec::new() }
     }
 
@@ -117,7 +118,8 @@ impl Planner<'_> {
     fn step(&self, root: &RootId, path: &RepoPath, from: Option<FileState>, to: Option<FileState>) -> Step {
         let now = self.now(root, path, from);
         let wanted = self.wanted(now, from, to)?;
-        Ok(wanted.map(|wanted| FilePlan { root: root.clone(), path: path.clone(), expected: now, wanted }))
+        let (root, path) = (root.clone(), path.clone());
+        Ok(wanted.map(|wanted| FilePlan { root, path, expected: now, wanted, other: None }))
     }
 
     /// Returns what stands at the path now, as the last observation says.
@@ -182,6 +184,13 @@ impl Way<'_> {
         paths.extend(self.decision.old_path.iter().map(|old| (old, self.old_from, self.old_to)));
         paths
     }
+
+    /// Names the other half of a rename.
+    fn paired(&self, plan: FilePlan) -> FilePlan {
+        let Some(old) = &self.decision.old_path else { return plan };
+        let path = &self.decision.path;
+        FilePlan { other: Some(if plan.path == *old { path.clone() } else { old.clone() }), ..plan }
+    }
 }
 
 /// Refuses both paths of a rename where one is refused: half of it would lose the file.
@@ -193,20 +202,6 @@ fn refuse_halves(ways: &[Way<'_>], steps: &mut BTreeMap<(RootId, RepoPath), Step
         if let Some(reason) = refused {
             steps.extend(halves.map(|half| (half, Err(reason.clone()))));
         }
-    }
-}
-
-/// Orders files: removals, then what may stand in their place, then the removals of what was renamed away.
-fn turn_of(ways: &[Way<'_>], plan: &FilePlan) -> u8 {
-    let renamed = ways.iter().any(|way| {
-        let Some(old) = &way.decision.old_path else { return false };
-        let path = &way.decision.path;
-        way.decision.root == plan.root && [path, old].contains(&&plan.path) && !path.excludes(old)
-    });
-    match (plan.wanted == Wanted::Absent, renamed) {
-        (true, false) => 0,
-        (false, _) => 1,
-        (true, true) => 2,
     }
 }
 

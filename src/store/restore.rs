@@ -43,6 +43,9 @@ fn io(operation: &'static str) -> impl FnOnce(std::io::Error) -> Stop {
     move |error| Stop::Io(operation, error)
 }
 
+/// How one file is worked on.
+type Work = fn(&mut RootStore, &RevertFile) -> Result<RevertResult, Stop>;
+
 /// A point between two steps, where a process may die or another program may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -90,55 +93,26 @@ impl RootStore {
 
     /// Carries a prepared revert out. Its intent has been synced.
     pub fn restore(&mut self, files: &[RevertFile]) -> Vec<RevertOutcome> {
-        let mut outcomes = self.each(files, Self::restore_one);
-        self.bring_back_halves(files, &mut outcomes);
-        outcomes
-    }
-
-    /// A file that stood in the way of its own return, at a path above or beneath it, was removed first. Where it did not
-    /// return it is put back.
-    fn bring_back_halves(&mut self, files: &[RevertFile], outcomes: &mut [RevertOutcome]) {
-        let is_done = |outcome: &RevertOutcome| matches!(outcome.result, RevertResult::Done { .. });
-        for (at, gone) in files.iter().enumerate().filter(|(_, file)| file.method == Method::Remove) {
-            let missing = files.iter().zip(outcomes.iter()).any(|(file, outcome)| {
-                let same =
-                    file.wanted.map(|wanted| wanted.blob) == gone.expected.map(|expected| expected.blob);
-                file.method == Method::Create && same && !is_done(outcome) && file.path.excludes(&gone.path)
-            });
-            if !missing || gone.expected.is_none() || !is_done(&outcomes[at]) {
-                continue;
-            }
-            let back =
-                RevertFile { expected: None, wanted: gone.expected, method: Method::Create, ..gone.clone() };
-            if matches!(self.each(&[back], Self::restore_one).as_slice(), [outcome] if is_done(outcome)) {
-                let reason = "the other half of its rename cannot be done".to_owned();
-                outcomes[at].result = RevertResult::Failed { reason };
-            }
-        }
+        self.work_through(files, Self::restore_one)
     }
 
     /// Finishes or takes back a revert that a dead process had begun, and removes its temporaries.
     pub fn recover(&mut self, files: &[RevertFile]) -> Vec<RevertOutcome> {
-        self.each(files, Self::recover_one)
+        self.work_through(files, Self::recover_one)
     }
 
-    fn each(
-        &mut self,
-        files: &[RevertFile],
-        work: fn(&mut Self, &RevertFile) -> Result<RevertResult, Stop>,
-    ) -> Vec<RevertOutcome> {
+    fn work_through(&mut self, files: &[RevertFile], work: Work) -> Vec<RevertOutcome> {
         let locked = self.lock().and_then(|lock| self.objects.catch_up().map(|()| lock));
-        let outcome = |file: &RevertFile, result| RevertOutcome {
+        let results = match &locked {
+            Ok(_) => self.in_order(files, work),
+            Err(error) => vec![RevertResult::Failed { reason: error.to_string() }; files.len()],
+        };
+        let outcome = |(file, result): (&RevertFile, RevertResult)| RevertOutcome {
             root: file.root.clone(),
             path: file.path.clone(),
-            result: result_of(result),
+            result,
         };
-        match &locked {
-            Ok(_) => files.iter().map(|file| outcome(file, work(self, file))).collect(),
-            Err(error) => {
-                files.iter().map(|file| outcome(file, Err(Stop::Said(error.to_string())))).collect()
-            }
-        }
+        files.iter().zip(results).map(outcome).collect()
     }
 
     // ── preparing ──
@@ -147,6 +121,9 @@ impl RootStore {
         let wanted = self.wanted_state(plan)?;
         let top = self.open_as_seen()?;
         let temporary = temporary_beside(&plan.path)?;
+        if plan.expected.is_none() && wanted.is_some() {
+            stands_above(&top, &plan.path, going)?;
+        }
         let site = site_of(&top, &plan.path, Some(&temporary));
         let found = match &site {
             Ok(site) if plan.expected.is_none() && site.is_directory() => {
@@ -167,8 +144,8 @@ impl RootStore {
             (Some(_), Some(_), Err(_)) => return Err(Stop::Stale(None)),
         };
         let temporary = (method != Method::InPlace).then_some(temporary);
-        let (root, path) = (plan.root.clone(), plan.path.clone());
-        Ok(RevertFile { root, path, expected: plan.expected, wanted, temporary, method })
+        let (root, path, other) = (plan.root.clone(), plan.path.clone(), plan.other.clone());
+        Ok(RevertFile { root, path, expected: plan.expected, wanted, temporary, method, other })
     }
 
     /// Returns the state that is wanted, its bytes in the store.
@@ -268,6 +245,7 @@ impl RootStore {
         let top = self.open_as_seen()?;
         let wanted = wanted_of(file)?;
         let bytes = self.bytes_of(&wanted)?;
+        stands_above(&top, &file.path, &BTreeSet::new())?;
         make_parents(&top, &file.path).map_err(io("make the directory of"))?;
         let site = self.site(file)?;
         let hollow = site.is_directory();
@@ -317,18 +295,21 @@ impl RootStore {
         let out =
             site.read(Place::Temporary, &self.reading()).map_err(io("read what was moved aside for"))?;
         if !is_expected(out.as_ref(), file.expected.as_ref()) {
-            let back = site.move_from(Place::Temporary);
-            let rescued = match (back, out) {
-                (Ok(()), _) | (Err(_), None) => None,
-                (Err(_), Some(out)) => self.rescue(site, out)?,
-            };
-            return Err(Stop::Stale(rescued));
+            return Err(Stop::Stale(self.move_back(site, out)?));
         }
         site.unlink(Place::Temporary).map_err(io("remove"))?;
         site.sync();
         self.between(Step::Removed)?;
         self.remove_hollow_parents(&file.path);
         Ok(done_absent())
+    }
+
+    /// What was moved aside goes back to its path; where something else stands there now, it is rescued.
+    fn move_back(&mut self, site: &Site, out: Option<Taken>) -> Result<Option<FileState>, Stop> {
+        match (site.move_from(Place::Temporary), out) {
+            (Ok(()), _) | (Err(_), None) => Ok(None),
+            (Err(_), Some(out)) => self.rescue(site, out),
+        }
     }
 
     /// Removes the directories that appeared while this root was looked at and hold nothing now.
@@ -554,6 +535,22 @@ fn stays_in(site: &Site, path: &RepoPath, going: &BTreeSet<&RepoPath>) -> Result
     }
 }
 
+/// Refuses where something that is no directory and does not go stands above a path.
+fn stands_above(top: &OwnedFd, path: &RepoPath, going: &BTreeSet<&RepoPath>) -> Result<(), Stop> {
+    let mut above: Vec<RepoPath> = std::iter::successors(path.parent(), RepoPath::parent).collect();
+    above.reverse();
+    for dir in above {
+        let Ok(site) = site_of(top, &dir, None) else { return Ok(()) };
+        if going.contains(&dir) || site.stat().is_err() {
+            return Ok(());
+        }
+        if !site.is_directory() {
+            return Err(Stop::Said(format!("{dir} is no directory now, and it stays")));
+        }
+    }
+    Ok(())
+}
+
 fn wanted_of(file: &RevertFile) -> Result<FileState, Stop> {
     file.wanted.ok_or_else(|| Stop::Said("the step does not say what is wanted".to_owned()))
 }
@@ -632,6 +629,7 @@ fn make_parents(top: &OwnedFd, path: &RepoPath) -> std::io::Result<()> {
     Ok(())
 }
 
+mod halves;
 #[cfg(test)]
 mod model;
 #[cfg(test)]

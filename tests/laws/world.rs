@@ -298,6 +298,7 @@ impl World {
             wanted,
             temporary: None,
             method: hunkgate::ledger::Method::Exchange,
+            other: plan.other.clone(),
         }
     }
 

@@ -428,6 +428,7 @@ fn a_file_that_became_a_directory_or_the_other_way_round_goes_back_in_one_comman
         ("a directory becomes a link", "rm -r d; ln -s f d"),
         ("a file is moved beneath its own name", "mv f t; mkdir f; mv t f/g"),
         ("a file is moved above itself", "mv d/x t; rm -r d; mv t d"),
+        ("a file and a directory change names", "mv f t; mv d f; mv t d"),
         ("names that differ in case", "rm f; mkdir F; mv d/x F/f; rm -r d"),
     ] {
         for live in [true, false] {

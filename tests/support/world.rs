@@ -623,7 +623,7 @@ impl World {
     }
 
     fn prepare(&mut self, plan: FilePlan) -> Result<RevertFile, RevertOutcome> {
-        let FilePlan { root, path, expected, wanted } = plan;
+        let FilePlan { root, path, expected, wanted, other } = plan;
         let found = self.tree.state(&root, &path);
         if found != expected {
             return Err(RevertOutcome { root, path, result: RevertResult::Stale { rescued: None } });
@@ -645,7 +645,7 @@ impl World {
             (None, Some(_)) => (None, Method::Create),
             (Some(_), Some(_)) => (Some(beside(&path)), Method::Exchange),
         };
-        Ok(RevertFile { root, path, expected, wanted, temporary, method })
+        Ok(RevertFile { root, path, expected, wanted, temporary, method, other })
     }
 
     fn restore(&mut self, file: RevertFile) -> RevertOutcome {

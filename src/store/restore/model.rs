@@ -2,7 +2,8 @@
 //! what a person did to other files stays.
 
 use super::*;
-use crate::ledger::Why;
+use crate::base::RootId;
+use crate::ledger::{Change, Why};
 use crate::store::oracle::{Eye, Git};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -81,6 +82,33 @@ fn read(git: &Git) -> Tree {
     tree
 }
 
+/// What takes every change back, in any order.
+fn plans_of(root: &RootId, changes: &[Change], seed: u64) -> Vec<FilePlan> {
+    let plan = |change: &Change| FilePlan {
+        root: root.clone(),
+        path: change.path.clone(),
+        expected: change.after,
+        wanted: change.before.map_or(Wanted::Absent, Wanted::State),
+        other: None,
+    };
+    let mut plans: Vec<_> = changes.iter().map(plan).collect();
+    plans.sort_by_key(|plan| {
+        plan.path.as_bytes().iter().fold(seed, |hash, byte| hash.rotate_left(7) ^ u64::from(*byte))
+    });
+    plans
+}
+
+/// Makes renames of what goes and what comes, as far as that goes.
+fn pair(plans: &mut [FilePlan]) {
+    let (gone, come): (Vec<_>, Vec<_>) = plans
+        .iter_mut()
+        .filter(|plan| (plan.wanted == Wanted::Absent) != plan.expected.is_none())
+        .partition(|plan| plan.wanted == Wanted::Absent);
+    for (gone, come) in gone.into_iter().zip(come) {
+        (gone.other, come.other) = (Some(come.path.clone()), Some(gone.path.clone()));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -93,23 +121,13 @@ proptest! {
         write(&git, &base, &agent);
         let seen = eye.look();
         let root = eye.store.root().id.clone();
-        let mut plans: Vec<_> = seen
-            .changes
-            .iter()
-            .map(|change| FilePlan {
-                root: root.clone(),
-                path: change.path.clone(),
-                expected: change.after,
-                wanted: change.before.map_or(Wanted::Absent, Wanted::State),
-            })
-            .collect();
-        // Removals first: a file may stand where a directory was. Otherwise in any order.
-        plans.sort_by_key(|plan| {
-            let mixed = plan.path.as_bytes().iter().fold(seed, |hash, byte| hash.rotate_left(7) ^ u64::from(*byte));
-            (!matches!(plan.wanted, Wanted::Absent), mixed)
-        });
-        // As one command, or one by one; the command may be parted at any step, and another process finishes it.
+        let mut plans = plans_of(&root, &seen.changes, seed);
         let (at_once, parted) = (seed % 3 > 0, seed % 3 == 2);
+        if at_once {
+            pair(&mut plans);
+        }
+        FilePlan::sort(&mut plans);
+        // As one command, or one by one; the command may be parted at any step, and another process finishes it.
         let chunks = if at_once { plans.len().max(1) } else { 1 };
         let mut steps = usize::try_from(seed >> 32).unwrap() % (plans.len() * 4 + 1);
         for plans in plans.chunks(chunks) {
@@ -138,5 +156,50 @@ proptest! {
         prop_assert_eq!(after.changes.len(), seen.changes.len());
         let mut fresh = Eye::on(&git);
         prop_assert_eq!(fresh.look().tree, after.tree);
+    }
+
+    #[test]
+    fn a_command_of_which_steps_fail_loses_no_file(base in tree(), agent in tree(), seed in any::<u64>(), fails in any::<(u64, u64)>()) {
+        let git = Git::none();
+        write(&git, &Tree::new(), &base);
+        let mut eye = Eye::on(&git);
+        eye.look();
+        write(&git, &base, &agent);
+        let changes = eye.look().changes;
+        let root = eye.store.root().id.clone();
+        let mut plans = plans_of(&root, &changes, seed);
+        pair(&mut plans);
+        FilePlan::sort(&mut plans);
+        let files: Vec<_> = eye.store.prepare(&plans).into_iter().map(Result::unwrap).collect();
+        let mut fails = fails.0 & fails.1;
+        eye.store.between = Some(Between(Box::new(move |step| {
+            let fail = step == Step::Checked && fails & 1 == 1;
+            fails = fails.rotate_right(u32::from(step == Step::Checked));
+            let full = || std::io::Error::from(rustix::io::Errno::NOSPC);
+            if fail { Err(Stop::Io("write", full())) } else { Ok(()) }
+        })));
+        let results: Vec<_> = eye.store.restore(&files).into_iter().map(|outcome| outcome.result).collect();
+        let now = read(&git);
+        let at = |path: &RepoPath| path.to_string();
+        for (file, result) in files.iter().zip(&results) {
+            let done = matches!(result, RevertResult::Done { .. });
+            let path = at(&file.path);
+            let kept = |other: &RepoPath| {
+                let theirs = files.iter().position(|one| one.path == *other).map(|place| &results[place]);
+                matches!(theirs, Some(RevertResult::Failed { reason }) if reason.contains("is kept as"))
+            };
+            match (&file.other, file.wanted) {
+                _ if done && file.wanted.is_some() => prop_assert_eq!(now.get(&path), base.get(&path), "{}: {:?}", &path, &results),
+                (None, _) if !done => prop_assert!(now.get(&path) == agent.get(&path) || now.get(&path).is_none() && agent.get(&path).is_none(), "{path}: {results:?}"),
+                (Some(other), None) => {
+                    let came = base.get(&at(other)) == now.get(&at(other));
+                    let stays = now.get(&path) == agent.get(&path);
+                    prop_assert!(came || stays || kept(other), "{path} is lost: {results:?}");
+                    prop_assert!(done != stays, "{path}: {results:?}");
+                }
+                (Some(_), Some(_)) | (None, _) => {}
+            }
+        }
+        prop_assert!(now.keys().all(|name| !name.contains("hunkgate-tmp")), "{:?}", now.keys());
     }
 }

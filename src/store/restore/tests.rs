@@ -51,7 +51,7 @@ impl Scene {
 
     fn plan(&self, name: &str, expected: Option<&str>, wanted: Wanted) -> FilePlan {
         let expected = expected.map(|bytes| state(Mode::Regular, bytes));
-        FilePlan { root: self.root(), path: path(name), expected, wanted }
+        FilePlan { root: self.root(), path: path(name), expected, wanted, other: None }
     }
 
     fn prepare(&mut self, plan: FilePlan) -> RevertFile {
@@ -199,7 +199,7 @@ fn a_mode_goes_back_without_a_byte_being_written() {
     let before = scene.file("f").metadata().unwrap();
     let expected = Some(state(Mode::Executable, OLD));
     let wanted = Wanted::State(state(Mode::Regular, OLD));
-    let plan = FilePlan { root: scene.root(), path: path("f"), expected, wanted };
+    let plan = FilePlan { root: scene.root(), path: path("f"), expected, wanted, other: None };
     assert!(done(&scene.restore(plan)));
     let after = scene.file("f").metadata().unwrap();
     assert_eq!(after.mode() & 0o7777, 0o640);
@@ -214,7 +214,7 @@ fn a_link_and_a_file_take_each_others_place_back() {
     });
     let expected = Some(state(Mode::Symlink, "elsewhere"));
     let wanted = Wanted::State(state(Mode::Regular, NEW));
-    let plan = FilePlan { root: scene.root(), path: path("f"), expected, wanted };
+    let plan = FilePlan { root: scene.root(), path: path("f"), expected, wanted, other: None };
     assert!(done(&scene.restore(plan)));
     assert!(scene.file("f").symlink_metadata().unwrap().is_file());
     assert_eq!(scene.names(), ["f"]);
@@ -456,7 +456,8 @@ fn a_link_and_a_directory_take_each_others_place() {
     });
     let target = state(Mode::Symlink, "other");
     let root = scene.root();
-    let gone = FilePlan { root, path: path("a"), expected: Some(target), wanted: Wanted::Absent };
+    let gone =
+        FilePlan { root, path: path("a"), expected: Some(target), wanted: Wanted::Absent, other: None };
     let file = scene.plan("a/b", None, Wanted::State(state(Mode::Regular, OLD)));
     assert_eq!(all(&mut scene, &[gone, file]), [] as [&str; 0]);
     assert_eq!((scene.read("a/b").as_deref(), scene.read("other/f").as_deref()), (Some(OLD), Some("x\n")));
@@ -491,18 +492,88 @@ fn what_does_not_go_with_a_directory_keeps_it_and_is_named() {
     assert!(scene.names().iter().all(|name| !name.contains("hunkgate-tmp")), "{:?}", scene.names());
 }
 
+/// Takes a move from a path to another back.
+fn moved_back(scene: &Scene, (from, to, bytes): (&str, &str, &str)) -> [FilePlan; 2] {
+    let gone = scene.plan(to, Some(bytes), Wanted::Absent);
+    let come = scene.plan(from, None, Wanted::State(state(Mode::Regular, bytes)));
+    [FilePlan { other: Some(come.path.clone()), ..gone.clone() }, FilePlan { other: Some(gone.path), ..come }]
+}
+
+#[test]
+fn a_file_and_a_directory_that_changed_names_go_back_or_stay_as_they_are() {
+    for person in [false, true] {
+        let mut scene = Scene::of(&[("a", OLD), ("d/x", NEW)], |git| {
+            let at = |name: &str| git.top().join(name);
+            std::fs::rename(at("a"), at("t")).unwrap();
+            std::fs::rename(at("d"), at("a")).unwrap();
+            std::fs::rename(at("t"), at("d")).unwrap();
+        });
+        let both = [("d/x", "a/x", NEW), ("a", "d", OLD)].map(|moved| moved_back(&scene, moved));
+        let mut plans = both.concat();
+        FilePlan::sort(&mut plans);
+        let mine = scene.file("a/mine");
+        scene.eye.store.between = person.then(|| {
+            Between(Box::new(move |step| {
+                if step == Step::Removed {
+                    std::fs::write(&mine, "a person's\n").unwrap();
+                }
+                Ok(())
+            }))
+        });
+        let reasons = all(&mut scene, &plans);
+        if person {
+            assert_eq!(reasons.len(), 4, "{reasons:?}");
+            assert_eq!((scene.read("a/x").as_deref(), scene.read("d").as_deref()), (Some(NEW), Some(OLD)));
+            assert_eq!(scene.names(), ["a", "a/mine", "a/x", "d"]);
+        } else {
+            assert_eq!(reasons, [] as [&str; 0]);
+            assert_eq!((scene.read("d/x").as_deref(), scene.read("a").as_deref()), (Some(NEW), Some(OLD)));
+            assert_eq!(scene.names(), ["a", "d", "d/x"]);
+        }
+    }
+}
+
+#[test]
+fn what_was_renamed_stays_where_it_is_while_it_cannot_go_back() {
+    let scene = || {
+        Scene::of(&[("d/a", OLD)], |git| {
+            std::fs::rename(git.top().join("d/a"), git.top().join("b")).unwrap();
+            std::fs::remove_dir(git.top().join("d")).unwrap();
+            git.write("d", "the agent's, too\n");
+        })
+    };
+    let mut early = scene();
+    let mut plans = moved_back(&early, ("d/a", "b", OLD));
+    FilePlan::sort(&mut plans);
+    let refused = early.eye.store.prepare(&plans).remove(0).unwrap_err().result;
+    let reason = "d is no directory now, and it stays".to_owned();
+    assert_eq!(refused, RevertResult::Failed { reason: reason.clone() });
+    // The same where it comes between the check and the write, and after a crash.
+    for crash in [false, true] {
+        let mut late = scene();
+        std::fs::remove_file(late.file("d")).unwrap();
+        let files: Vec<_> = late.eye.store.prepare(&plans).into_iter().map(Result::unwrap).collect();
+        late.git.write("d", "the agent's, too\n");
+        let store = &mut late.eye.store;
+        let outcomes = if crash { store.recover(&files) } else { store.restore(&files) };
+        let results: Vec<_> = outcomes.into_iter().map(|outcome| outcome.result).collect();
+        let half = "the other half of its rename cannot be done".to_owned();
+        let failed = |reason: &String| RevertResult::Failed { reason: reason.clone() };
+        assert_eq!(results, [failed(&reason), failed(&half)]);
+        assert_eq!(
+            (late.read("b").as_deref(), late.names()),
+            (Some(OLD), vec!["b".to_owned(), "d".to_owned()])
+        );
+    }
+}
+
 #[test]
 fn a_file_that_was_moved_beneath_its_own_name_goes_back_or_stays_where_it_is() {
     let moved = |git: &Git| {
         std::fs::remove_file(git.top().join("a")).unwrap();
         git.write("a/b", OLD);
     };
-    let plans = |scene: &Scene| {
-        [
-            scene.plan("a/b", Some(OLD), Wanted::Absent),
-            scene.plan("a", None, Wanted::State(state(Mode::Regular, OLD))),
-        ]
-    };
+    let plans = |scene: &Scene| moved_back(scene, ("a", "a/b", OLD));
     let mut scene = Scene::of(&[("a", OLD)], moved);
     let both = plans(&scene);
     assert_eq!(all(&mut scene, &both), [] as [&str; 0]);
