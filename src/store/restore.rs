@@ -339,8 +339,8 @@ impl RootStore {
             return Err(Stop::Stale(None));
         }
         self.between(Step::Checked)?;
-        if !same_bytes {
-            self.overwrite(&open, &bytes)?;
+        if !same_bytes && let Err(stop) = self.overwrite(&open, &bytes) {
+            return Err(write_back(&open, found, stop));
         }
         let old = open.metadata().map_err(io("look at"))?;
         let mode = std::os::unix::fs::MetadataExt::mode(&old);
@@ -503,6 +503,23 @@ impl RootStore {
             Some(between) => between.0(step),
             None => Ok(()),
         }
+    }
+}
+
+/// A write in place that failed half way is taken back; where that fails, too, it is said where the bytes are.
+fn write_back(open: &std::fs::File, found: Option<Taken>, stop: Stop) -> Stop {
+    #[cfg(test)]
+    if matches!(stop, Stop::Killed) {
+        return stop;
+    }
+    let Some(found) = found.filter(|found| found.state.content == Content::Kept) else { return stop };
+    let back = open.write_all_at(&found.bytes, 0).and_then(|()| open.set_len(found.bytes.len() as u64));
+    match (back, stop) {
+        (Err(_), Stop::Io(operation, error)) => {
+            let kept = found.state.blob;
+            Stop::Said(format!("{operation} it: {error}, half way; what stood there is kept as {kept}"))
+        }
+        (Ok(()) | Err(_), stop) => stop,
     }
 }
 

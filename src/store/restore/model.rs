@@ -190,7 +190,7 @@ proptest! {
             };
             match (&file.other, file.wanted) {
                 _ if done && file.wanted.is_some() => prop_assert_eq!(now.get(&path), base.get(&path), "{}: {:?}", &path, &results),
-                (None, _) if !done => prop_assert!(now.get(&path) == agent.get(&path) || now.get(&path).is_none() && agent.get(&path).is_none(), "{path}: {results:?}"),
+                (None, _) if !done => prop_assert_eq!(now.get(&path), agent.get(&path), "{}: {:?}", &path, &results),
                 (Some(other), None) => {
                     let came = base.get(&at(other)) == now.get(&at(other));
                     let stays = now.get(&path) == agent.get(&path);

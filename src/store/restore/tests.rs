@@ -192,6 +192,20 @@ fn a_hard_link_is_written_in_place_and_says_so() {
 }
 
 #[test]
+fn a_write_in_place_that_fails_half_way_is_taken_back() {
+    let mut scene = edited_scene();
+    std::fs::hard_link(scene.file("f"), scene.file("twin")).unwrap();
+    scene.eye.look();
+    scene.eye.store.between = Some(Between(Box::new(|step| match step {
+        Step::HalfWritten => Err(Stop::Io("write", rustix::io::Errno::NOSPC.into())),
+        Step::Checked | Step::Written | Step::Swapped | Step::Removed => Ok(()),
+    })));
+    let result = scene.restore(scene.plan("f", Some(OLD), without_agent_line()));
+    assert!(matches!(&result, RevertResult::Failed { reason } if reason.starts_with("write it: No space")));
+    assert_eq!((scene.read("f").as_deref(), scene.read("twin").as_deref()), (Some(OLD), Some(OLD)));
+}
+
+#[test]
 fn a_mode_goes_back_without_a_byte_being_written() {
     let mut scene = edited_scene();
     std::fs::set_permissions(scene.file("f"), std::fs::Permissions::from_mode(0o750)).unwrap();
