@@ -1,8 +1,9 @@
 //! The two halves of a rename, at different paths: both are done, or neither.
 
-use super::{Stop, Work, result_of};
+use super::{Stop, Work, result_of, site_of, stands_above, stays_in};
 use crate::ledger::{Method, RevertFile, RevertResult};
 use crate::store::RootStore;
+use crate::store::read::is_absence;
 use crate::store::swap::Place;
 use std::collections::BTreeSet;
 
@@ -38,21 +39,37 @@ impl RootStore {
         let mut lost = BTreeSet::new();
         while let Some(at) = (0..files.len()).find(|at| !lost.contains(at) && is_orphan(files, results, *at))
         {
-            let gone = &files[at];
-            for (file, result) in files.iter().zip(results.iter_mut()) {
-                if file.root == gone.root && has_come(file, result) && file.path.excludes(&gone.path) {
-                    self.send_away(file, result);
+            let way = WayBack::of(at, files, results);
+            if self.is_free(&way, files).is_ok() {
+                way.leaving.iter().for_each(|&at| self.send_away(&files[at], &mut results[at]));
+                way.returning.iter().for_each(|&at| self.let_return(&files[at], &mut results[at]));
+            }
+            for at in way.returning {
+                if is_orphan(files, results, at) {
+                    lost.insert(at);
+                    name_lost(&files[at], files, results);
                 }
             }
-            let back =
-                RevertFile { expected: None, wanted: gone.expected, method: Method::Create, ..gone.clone() };
-            if is_done(&result_of(self.restore_one(&back))) {
-                results[at] = RevertResult::Failed { reason: HALF.to_owned() };
-            } else {
-                lost.insert(at);
-                name_lost(gone, files, results);
+        }
+    }
+
+    /// Looks whether everything can go the way back.
+    fn is_free(&self, way: &WayBack, files: &[RevertFile]) -> Result<(), Stop> {
+        let top = self.open_as_seen()?;
+        for file in way.leaving.iter().map(|&at| &files[at]) {
+            self.check(&self.site(file)?, file.wanted.as_ref())?;
+        }
+        let leaving = way.leaving.iter().map(|&at| &files[at].path).collect();
+        for file in way.returning.iter().map(|&at| &files[at]) {
+            stands_above(&top, &file.path, &leaving)?;
+            match site_of(&top, &file.path, None) {
+                Ok(site) if site.is_directory() => stays_in(&site, &file.path, &leaving)?,
+                Ok(site) => self.check(&site, None)?,
+                Err(error) if is_absence(&error) => {}
+                Err(error) => return Err(Stop::Io("look at", error)),
             }
         }
+        Ok(())
     }
 
     /// Takes back what this command put somewhere.
@@ -65,6 +82,38 @@ impl RootStore {
             };
             *result = RevertResult::Failed { reason: reason.to_owned() };
         }
+    }
+
+    /// Puts back what this command removed.
+    fn let_return(&mut self, file: &RevertFile, result: &mut RevertResult) {
+        let back =
+            RevertFile { expected: None, wanted: file.expected, method: Method::Create, ..file.clone() };
+        if is_done(&result_of(self.restore_one(&back))) {
+            *result = RevertResult::Failed { reason: HALF.to_owned() };
+        }
+    }
+}
+
+/// What has to go, and what comes back then, so that one removed file can stand where it stood: places among the files of a
+/// command.
+struct WayBack {
+    leaving: BTreeSet<usize>,
+    returning: BTreeSet<usize>,
+}
+
+impl WayBack {
+    fn of(at: usize, files: &[RevertFile], results: &[RevertResult]) -> Self {
+        let mut way = Self { leaving: BTreeSet::new(), returning: BTreeSet::from([at]) };
+        let mut todo = vec![at];
+        while let Some(back) = todo.pop() {
+            for at in (0..files.len()).filter(|&at| stands_in_way(&files[at], &results[at], &files[back])) {
+                way.leaving.insert(at);
+                let half = (0..files.len()).find(|&half| is_other(&files[half], &files[at]));
+                let half = half.filter(|&half| is_done(&results[half]) && way.returning.insert(half));
+                todo.extend(half);
+            }
+        }
+        way
     }
 }
 
@@ -101,8 +150,10 @@ fn is_other(other: &RevertFile, file: &RevertFile) -> bool {
     other.root == file.root && Some(&other.path) == file.other.as_ref()
 }
 
-fn has_come(file: &RevertFile, result: &RevertResult) -> bool {
-    file.method == Method::Create && is_done(result)
+/// Says whether a file came where, or beneath or above which, another stood.
+fn stands_in_way(file: &RevertFile, result: &RevertResult, gone: &RevertFile) -> bool {
+    let came = file.method == Method::Create && is_done(result);
+    came && file.root == gone.root && file.path.excludes(&gone.path)
 }
 
 fn is_done(result: &RevertResult) -> bool {

@@ -513,18 +513,44 @@ fn moved_back(scene: &Scene, (from, to, bytes): (&str, &str, &str)) -> [FilePlan
     [FilePlan { other: Some(come.path.clone()), ..gone.clone() }, FilePlan { other: Some(gone.path), ..come }]
 }
 
+/// A file `a` and a directory `d` that changed names, and what takes that back.
+fn changed_names() -> (Scene, Vec<FilePlan>) {
+    let scene = Scene::of(&[("a", OLD), ("d/x", NEW)], |git| {
+        let at = |name: &str| git.top().join(name);
+        std::fs::rename(at("a"), at("t")).unwrap();
+        std::fs::rename(at("d"), at("a")).unwrap();
+        std::fs::rename(at("t"), at("d")).unwrap();
+    });
+    let both = [("d/x", "a/x", NEW), ("a", "d", OLD)].map(|moved| moved_back(&scene, moved));
+    let mut plans = both.concat();
+    FilePlan::sort(&mut plans);
+    (scene, plans)
+}
+
+#[test]
+fn what_has_come_stays_where_what_it_came_for_cannot_return() {
+    let (mut scene, plans) = changed_names();
+    let mine = scene.file("a");
+    scene.eye.store.between = Some(Between(Box::new(move |step| {
+        if step == Step::Removed && !mine.exists() {
+            std::fs::write(&mine, "a person's\n").unwrap();
+        }
+        Ok(())
+    })));
+    let files: Vec<_> = scene.eye.store.prepare(&plans).into_iter().map(Result::unwrap).collect();
+    let outcomes = scene.eye.store.restore(&files);
+    let stale: Vec<_> = outcomes.into_iter().filter(|outcome| !done(&outcome.result)).collect();
+    let rescued = Some(state(Mode::Regular, OLD));
+    assert_eq!(stale.len(), 1, "{stale:?}");
+    assert_eq!((&stale[0].path, &stale[0].result), (&path("a"), &RevertResult::Stale { rescued }));
+    assert_eq!((scene.read("a").as_deref(), scene.read("d/x").as_deref()), (Some("a person's\n"), Some(NEW)));
+    assert!(scene.is_kept(OLD));
+}
+
 #[test]
 fn a_file_and_a_directory_that_changed_names_go_back_or_stay_as_they_are() {
     for person in [false, true] {
-        let mut scene = Scene::of(&[("a", OLD), ("d/x", NEW)], |git| {
-            let at = |name: &str| git.top().join(name);
-            std::fs::rename(at("a"), at("t")).unwrap();
-            std::fs::rename(at("d"), at("a")).unwrap();
-            std::fs::rename(at("t"), at("d")).unwrap();
-        });
-        let both = [("d/x", "a/x", NEW), ("a", "d", OLD)].map(|moved| moved_back(&scene, moved));
-        let mut plans = both.concat();
-        FilePlan::sort(&mut plans);
+        let (mut scene, plans) = changed_names();
         let mine = scene.file("a/mine");
         scene.eye.store.between = person.then(|| {
             Between(Box::new(move |step| {
