@@ -282,10 +282,10 @@ fn withheld(config: &Config) -> Patterns {
     Patterns::default().and(config.withhold.iter().map(String::as_str))
 }
 
-/// Patterns that cannot be used refuse the start (`surface`): here they count for nothing.
+/// Patterns that cannot be used refuse the start (`surface`): for who reads only, the others count.
 fn redactor(config: &Config, key: [u8; 32]) -> Redactor {
-    let patterns = config.redact.iter().map(String::as_str);
-    Redactor::new(key).matching(patterns).unwrap_or_else(|_| Redactor::new(key))
+    let add = |known: Redactor, pattern: &String| known.clone().matching([pattern.as_str()]).unwrap_or(known);
+    config.redact.iter().fold(Redactor::new(key), add)
 }
 
 /// Says who we are, and where what is ours lies.
@@ -337,4 +337,16 @@ pub(crate) fn draw_seed() -> anyhow::Result<String> {
 
 fn duplicate(stream: impl AsFd) -> io::Result<OwnedFd> {
     Ok(rustix::io::fcntl_dupfd_cloexec(stream, 3)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_that_cannot_be_used_takes_no_other_with_it() {
+        let redact = ["(", "acme[0-9]+"].map(str::to_owned).into();
+        let redactor = redactor(&Config { redact, ..Config::default() }, [7; 32]);
+        assert!(!redactor.redact("see acme4711").to_string().contains("4711"));
+    }
 }

@@ -115,7 +115,7 @@ impl Redactor {
     /// Also replaces whatever these patterns match, as the configuration writes them.
     ///
     /// # Errors
-    /// Which is no regular expression, or matches nothing at all everywhere.
+    /// Which is no regular expression, or matches where nothing is.
     pub fn matching<'p>(self, patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, String> {
         let mut extra = Vec::new();
         for pattern in patterns {
@@ -134,7 +134,8 @@ impl Redactor {
     /// Puts `with` in the place of what the person's own patterns match, and of nothing else.
     pub fn covered(&self, text: &str, with: &str) -> String {
         let over = |text: String, pattern: &regex::Regex| {
-            pattern.replace_all(&text, regex::NoExpand(with)).into_owned()
+            let covers = |found: &regex::Captures<'_>| if found[0].is_empty() { "" } else { with }.to_owned();
+            pattern.replace_all(&text, covers).into_owned()
         };
         self.extra.iter().fold(text.to_owned(), over)
     }
@@ -416,6 +417,8 @@ mod tests {
         assert!(!text.contains("4711") && !text.contains("INTERNAL-host"), "{text}");
         assert!(Redactor::new([7; 32]).matching(["("]).unwrap_err().contains("no regular expression"));
         assert!(Redactor::new([7; 32]).matching(["x*"]).is_err());
+        let redactor = Redactor::new([7; 32]).matching([r"\b", "acme"]).unwrap();
+        assert_eq!(redactor.covered("an acme", "HIDDEN"), "an HIDDEN");
     }
 
     #[test]
