@@ -9,7 +9,7 @@ use super::mcp;
 use super::places::{config_file, state_dir};
 use super::policy::{Bench, Inquiry, inquire};
 use super::port::{Doors, Launch, Port};
-use super::settings::{env, keep_own, last_config, own_config, read_config};
+use super::settings::{config_to_start, env, last_config, own_config, read_config};
 use super::setup::{Editor, setup};
 use super::stock::StockShape;
 #[cfg(any(feature = "tui", feature = "web"))]
@@ -71,10 +71,7 @@ impl Machine {
 
     /// Reads the configuration and says how the agent is to be wrapped.
     pub fn launch(&self, wrap: Wrap) -> Result<Launch, Problem> {
-        let config = read_config(wrap.config.as_deref())?;
-        if wrap.config.is_none() {
-            keep_own(self.state.as_deref());
-        }
+        let config = config_to_start(wrap.config.as_deref(), self.state.as_deref())?;
         usable(&Config::of(config.as_ref(), None))?;
         Ok(Launch {
             agent: wrap.agent,
