@@ -263,6 +263,7 @@ fn lines_of(from: impl std::io::Read + Send + 'static) -> Receiver<Vec<u8>> {
 
 fn tree(root: &Path, statement: &Statement) -> Result<(), String> {
     let What::Tree(op) = &statement.what else { return Ok(()) };
+    await_file_clock();
     let place = |path: &str| PathBuf::from(absolute_in(&root.to_string_lossy(), path));
     let done = match op {
         TreeOp::Write(path, bytes) => {
@@ -292,6 +293,22 @@ fn tree(root: &Path, statement: &Statement) -> Result<(), String> {
     };
     done.map_err(told)
 }
+
+/// Waits until the clock that files are stamped with is not later than it may be: where a processor is taken away from this
+/// machine a tick is missed now and then, and what is written then seems to come before the call that wrote it.
+#[cfg(target_os = "linux")]
+fn await_file_clock() {
+    use rustix::time::{ClockId, clock_getres, clock_gettime};
+    let nanos =
+        |time: rustix::time::Timespec| i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    let tick = nanos(clock_getres(ClockId::RealtimeCoarse));
+    while nanos(clock_gettime(ClockId::Realtime)) - nanos(clock_gettime(ClockId::RealtimeCoarse)) > tick {
+        std::thread::yield_now();
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn await_file_clock() {}
 
 fn told(error: impl std::fmt::Display) -> String {
     error.to_string()
