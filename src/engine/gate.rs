@@ -41,9 +41,14 @@ const OUTDATED: &str = "changed since, read again";
 /// Why a request waits that comes after another to the same file.
 const UNDER_WAY: &str = "another write of it is not done";
 
-/// The requests that wait before the gate, oldest first, and the writes that went through it.
+/// What the gate knows.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Gates(BTreeMap<AskId, Gated>, Vec<UnderWay>);
+pub(super) struct Gates {
+    /// The requests that wait before it, oldest first.
+    waiting: BTreeMap<AskId, Gated>,
+    /// The writes that went through it.
+    under_way: Vec<UnderWay>,
+}
 
 /// A write of the client that went through and is not done: nobody can have reviewed what it will leave.
 #[derive(Clone, Debug)]
@@ -118,26 +123,26 @@ struct Block {
 
 impl Gates {
     pub(super) fn of(&self, is: impl Fn(&Gated) -> bool) -> Vec<AskId> {
-        self.0.iter().filter(|(_, gated)| is(gated)).map(|(gate, _)| *gate).collect()
+        self.waiting.iter().filter(|(_, gated)| is(gated)).map(|(gate, _)| *gate).collect()
     }
 
     pub(super) fn get(&self, gate: AskId) -> Option<&Gated> {
-        self.0.get(&gate)
+        self.waiting.get(&gate)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Gated> {
-        self.0.values()
+        self.waiting.values()
     }
 
     /// Says whether a write of a file that this request is about is under way.
     fn follows(&self, gated: &Gated) -> bool {
         let About::Files(files) = &gated.about else { return false };
-        self.1.iter().any(|write| write.keeper == gated.keeper && !write.files.is_disjoint(files))
+        self.under_way.iter().any(|write| write.keeper == gated.keeper && !write.files.is_disjoint(files))
     }
 
     /// Takes every request out, as what the agent is answered: nobody can tell any more whether it may go on.
     pub(super) fn give_up(&mut self) -> Vec<(Leg, Bytes)> {
-        let gates = std::mem::take(&mut self.0).into_values();
+        let gates = std::mem::take(&mut self.waiting).into_values();
         gates.map(|gated| (Leg::Agent, refusal(&gated.id, "an internal error"))).collect()
     }
 }
@@ -228,7 +233,7 @@ impl Engine {
             asked: BTreeSet::new(),
             outdated: false,
         };
-        self.gates.0.insert(gate, gated);
+        self.gates.waiting.insert(gate, gated);
         self.gate_places(gate, case);
     }
 
@@ -246,7 +251,7 @@ impl Engine {
     /// A call said something (in `line`): what waits before the gate is about what it says now.
     pub(super) fn gate_revised(&mut self, said: &Wanted, line: &Bytes) {
         for gate in self.gates.of(|gated| gated.wanted.call.is_some() && gated.wanted.call == said.call) {
-            let Some(gated) = self.gates.0.get(&gate) else { continue };
+            let Some(gated) = self.gates.waiting.get(&gate) else { continue };
             let Some((live, subject)) = self.revised(&gated.wanted, said) else { continue };
             let about = self.gate_about(&live);
             let shown = if self.enforces() {
@@ -259,7 +264,7 @@ impl Engine {
                 continue;
             };
             self.waits.retain(|_, wait| !matches!(wait, Wait::Gate(of) if *of == gate));
-            let Some(gated) = self.gates.0.get_mut(&gate) else { continue };
+            let Some(gated) = self.gates.waiting.get_mut(&gate) else { continue };
             (gated.wanted, gated.line, gated.stage) = (live, shown, Stage::Placing);
             gated.rev += 1;
             let keeper = gated.keeper.clone();
@@ -276,7 +281,7 @@ impl Engine {
 
     /// It is known where the paths of a request lead.
     pub(super) fn gate_placed(&mut self, gate: AskId, finding: Result<Box<Finding>, String>) {
-        let Some(gated) = self.gates.0.get(&gate) else { return };
+        let Some(gated) = self.gates.waiting.get(&gate) else { return };
         let Some(known) = self.sessions.get(&gated.keeper) else { return };
         let asked = paths(&Subject::of(&gated.wanted));
         let real = finding.map(|finding| finding.reals).unwrap_or_default();
@@ -285,7 +290,7 @@ impl Engine {
         if files.is_empty() {
             return self.gate_lets(gate);
         }
-        if let Some(gated) = self.gates.0.get_mut(&gate) {
+        if let Some(gated) = self.gates.waiting.get_mut(&gate) {
             gated.about = About::Files(files);
         }
         self.gate_checks(gate);
@@ -293,7 +298,7 @@ impl Engine {
 
     /// Looks at the roots, and has the changes listed.
     fn gate_checks(&mut self, gate: AskId) {
-        let Some(gated) = self.gates.0.get_mut(&gate) else { return };
+        let Some(gated) = self.gates.waiting.get_mut(&gate) else { return };
         gated.stage = Stage::Checking;
         let session = gated.keeper.clone();
         if let Some(asked) = self.of_ours(&session, Ask::Hunks { paths: Vec::new() }) {
@@ -309,7 +314,7 @@ impl Engine {
 
     /// The changes were listed.
     pub(super) fn gate_checked(&mut self, gate: AskId, answer: &Answer) {
-        let Some(gated) = self.gates.0.get(&gate) else { return };
+        let Some(gated) = self.gates.waiting.get(&gate) else { return };
         match gated.stage {
             // Its call said something else meanwhile: another list is on its way.
             Stage::Placing => return,
@@ -379,7 +384,7 @@ impl Engine {
 
     /// It waits: said where the person looks, and asked about.
     fn gate_holds(&mut self, gate: AskId, block: &Block) {
-        let Some(gated) = self.gates.0.get_mut(&gate) else { return };
+        let Some(gated) = self.gates.waiting.get_mut(&gate) else { return };
         gated.stage = Stage::Standing;
         let title = if gated.wanted.title.is_empty() { &gated.method } else { &gated.wanted.title };
         let tool = self.setup.redactor.redact(title);
@@ -419,7 +424,7 @@ impl Engine {
 
     /// Nothing holds it but a write that is under way: it is looked at again when that is done.
     fn gate_follows(&mut self, gate: AskId) {
-        let Some(gated) = self.gates.0.get_mut(&gate) else { return };
+        let Some(gated) = self.gates.waiting.get_mut(&gate) else { return };
         gated.stage = Stage::Standing;
         if gated.shown.is_some() && gated.because != UNDER_WAY {
             UNDER_WAY.clone_into(&mut gated.because);
@@ -429,12 +434,12 @@ impl Engine {
 
     /// Writes that were under way are done, answered or not: what waited for them is looked at again.
     pub(super) fn gates_follow(&mut self) {
-        if self.gates.1.is_empty() {
+        if self.gates.under_way.is_empty() {
             return;
         }
-        let writes = std::mem::take(&mut self.gates.1);
+        let writes = std::mem::take(&mut self.gates.under_way);
         let (going, over): (Vec<_>, Vec<_>) = writes.into_iter().partition(|write| self.is_going(&write.id));
-        self.gates.1 = going;
+        self.gates.under_way = going;
         let keepers: BTreeSet<SessionId> = over.into_iter().map(|write| write.keeper).collect();
         for keeper in keepers {
             if let Some(key) = self.sessions.get(&keeper).map(|known| known.key.clone()) {
@@ -464,7 +469,11 @@ impl Engine {
 
     /// Returns what waits in a session, the oldest of several.
     pub(super) fn gate_of(&self, session: &SessionId) -> Option<GateShape> {
-        self.gates.0.values().filter(|gated| gated.keeper == *session).find_map(|gated| gated.shown.clone())
+        self.gates
+            .waiting
+            .values()
+            .filter(|gated| gated.keeper == *session)
+            .find_map(|gated| gated.shown.clone())
     }
 
     // ── the question ──
@@ -486,7 +495,7 @@ impl Engine {
     pub(super) fn gate_cards(&mut self, job: AskId, mut cards: Cards) {
         let Some(session) = self.jobs.remove(&job).map(|known| known.session) else { return };
         let standing = self.gates.of(|gated| gated.keeper == session && gated.stage == Stage::Standing);
-        let gates: Vec<&Gated> = standing.iter().filter_map(|gate| self.gates.0.get(gate)).collect();
+        let gates: Vec<&Gated> = standing.iter().filter_map(|gate| self.gates.waiting.get(gate)).collect();
         let holds = |hunk: &&HunkShape| gates.iter().any(|gated| self.waits_for(gated, hunk));
         let holding: BTreeSet<HunkId> =
             cards.listing.hunks.iter().filter(holds).map(|hunk| hunk.id.clone()).collect();
@@ -498,7 +507,7 @@ impl Engine {
             return;
         };
         for gate in standing {
-            if let Some(gated) = self.gates.0.get_mut(&gate) {
+            if let Some(gated) = self.gates.waiting.get_mut(&gate) {
                 gated.asked.extend(shown.iter().cloned());
             }
         }
@@ -511,7 +520,7 @@ impl Engine {
     pub(super) fn gates_moved(&mut self, key: &SessionKey) {
         let Some(session) = self.sessions.by_key(key).map(|known| known.id.clone()) else { return };
         for gate in self.gates.of(|gated| gated.keeper == session) {
-            match self.gates.0.get_mut(&gate) {
+            match self.gates.waiting.get_mut(&gate) {
                 Some(gated) if gated.stage == Stage::Checking => gated.stage = Stage::CheckingAgain,
                 Some(gated) if gated.stage == Stage::Standing => self.gate_checks(gate),
                 Some(_) | None => {}
@@ -541,7 +550,7 @@ impl Engine {
             let mine = |item: &&Decision| item.root == *root && item.path == *path;
             items.iter().filter(mine).any(|item| item.state == ReviewState::Rejected)
         };
-        for gated in self.gates.0.values_mut().filter(|gated| gated.keeper == *session) {
+        for gated in self.gates.waiting.values_mut().filter(|gated| gated.keeper == *session) {
             if let (About::Files(files), WantedBy::FsWrite) = (&gated.about, gated.wanted.by) {
                 gated.outdated |= files.iter().any(|(root, path)| rejected(root, path));
             }
@@ -553,7 +562,7 @@ impl Engine {
         let household = self.household(session);
         let mut parked: BTreeSet<CallId> = BTreeSet::new();
         let mut waits = false;
-        for gated in self.gates.0.values().filter(|gated| household.contains(&gated.asker)) {
+        for gated in self.gates.waiting.values().filter(|gated| household.contains(&gated.asker)) {
             waits = true;
             parked.extend(self.call_of(gated));
         }
@@ -603,7 +612,7 @@ impl Engine {
         let Some(gated) = self.gate_over(gate, how) else { return };
         if let (About::Files(files), WantedBy::FsWrite) = (&gated.about, gated.wanted.by) {
             let (id, keeper) = (gated.id.clone(), gated.keeper.clone());
-            self.gates.1.push(UnderWay { id, keeper, files: files.clone() });
+            self.gates.under_way.push(UnderWay { id, keeper, files: files.clone() });
         }
         let waits_with = Some(gated.asker.clone()).filter(|_| !self.holds.is_empty());
         let heard = Heard {
@@ -646,7 +655,7 @@ impl Engine {
         gate: AskId,
         (how, channel): (&str, Option<Channel>),
     ) -> Option<Gated> {
-        let gated = self.gates.0.remove(&gate)?;
+        let gated = self.gates.waiting.remove(&gate)?;
         if gated.shown.is_some() {
             let event = Event::GateReleased { gate: gated.name.clone(), how: how.to_owned(), channel };
             self.gate_records(&gated.keeper, event);
@@ -751,7 +760,7 @@ mod tests {
             asked: BTreeSet::new(),
             outdated: false,
         };
-        let mut gates = Gates(BTreeMap::from([(AskId(1), gated)]), Vec::new());
+        let mut gates = Gates { waiting: BTreeMap::from([(AskId(1), gated)]), under_way: Vec::new() };
         let given: Vec<_> = gates.give_up();
         assert_eq!(given.len(), 1);
         assert_eq!(given[0].0, Leg::Agent);

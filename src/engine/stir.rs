@@ -114,6 +114,7 @@ impl Stirs {
         roots
     }
 }
+
 impl Engine {
     /// Something happens beneath a root.
     pub(super) fn stirred(&mut self, root: RootId) {
