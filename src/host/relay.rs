@@ -286,8 +286,14 @@ impl Relay {
     }
 
     fn act(&mut self, actions: &mut Vec<Action>) {
-        let mut unsynced: Option<String> = None;
-        let (mut unwritten, mut told) = (Vec::new(), Vec::new());
+        for input in self.carry_out(actions) {
+            self.step(input);
+        }
+    }
+
+    /// Carries actions out. Returns what the engine has to hear of it, in the order in which it happened.
+    fn carry_out(&mut self, actions: &mut Vec<Action>) -> Vec<Input> {
+        let (mut unsynced, mut told): (Option<String>, _) = (None, Vec::new());
         for action in actions.drain(..) {
             match action {
                 Action::Send { leg, bytes } => {
@@ -307,7 +313,7 @@ impl Relay {
                             if durability == Durability::Synced {
                                 unsynced = Some(reason.clone());
                             }
-                            unwritten.push(Input::AppendFailed { log, record: Box::new(record), reason });
+                            told.push(Input::AppendFailed { log, record: Box::new(record), reason });
                         }
                     }
                 }
@@ -348,9 +354,7 @@ impl Relay {
                 }
             }
         }
-        for input in unwritten.into_iter().chain(told) {
-            self.step(input);
-        }
+        told
     }
 
     fn reply(&mut self, ask: AskId, answer: Answer, unsynced: Option<&str>) {
@@ -508,11 +512,11 @@ mod tests {
     use crate::ledger::{DecidedShape, Event as Fact, Ledger, Log, Method, Record};
     use std::sync::{Mutex, PoisonError};
 
-    /// Remembers what was done; the n-th append fails.
+    /// Remembers what was done; the appends of these numbers fail.
     #[derive(Clone, Debug)]
     struct Faulty {
         done: Arc<Mutex<Vec<&'static str>>>,
-        fails: usize,
+        fails: &'static [usize],
     }
 
     impl Faulty {
@@ -525,7 +529,11 @@ mod tests {
 
     impl Perform for Faulty {
         fn append(&mut self, _log: &Log, _record: &Record, _durability: Durability) -> Result<(), String> {
-            if self.note("append") == self.fails { Err("the disk is full".to_owned()) } else { Ok(()) }
+            if self.fails.contains(&self.note("append")) {
+                Err("the disk is full".to_owned())
+            } else {
+                Ok(())
+            }
         }
 
         fn start(&mut self, effect: Action, _ledger: &Ledger) {
@@ -535,7 +543,7 @@ mod tests {
         fn close(&mut self) {}
     }
 
-    fn relay(fails: usize) -> (Relay, Faulty) {
+    fn relay(fails: &'static [usize]) -> (Relay, Faulty) {
         let perform = Faulty { done: Arc::default(), fails };
         let (sender, events) = channel();
         let setup = Setup::bare("p");
@@ -578,28 +586,41 @@ mod tests {
 
     #[test]
     fn a_revert_begins_only_after_its_intent_is_on_disk() {
-        let (mut relay, perform) = relay(0);
+        let (mut relay, perform) = relay(&[]);
         relay.act(&mut decision());
         assert_eq!(done(&perform), ["append", "append", "restore"]);
     }
 
     #[test]
     fn a_revert_whose_intent_cannot_be_synced_is_not_begun() {
-        let (mut relay, perform) = relay(2);
+        let (mut relay, perform) = relay(&[2]);
         relay.act(&mut decision());
         assert!(!done(&perform).contains(&"restore"));
     }
 
     #[test]
     fn a_fact_that_cannot_be_written_stops_nothing() {
-        let (mut relay, perform) = relay(1);
+        let (mut relay, perform) = relay(&[1]);
         relay.act(&mut decision());
         assert!(done(&perform).contains(&"restore"));
     }
 
     #[test]
+    fn what_is_written_late_is_told_before_what_fails_after_it() {
+        let (mut relay, _) = relay(&[1, 4]);
+        let append = || Action::Append {
+            log: Log::Session(SessionKey::new("k")),
+            record: Record { at: WallNs(1), event: Fact::SessionClosed { why: "test".into() } },
+            durability: Durability::Written,
+        };
+        relay.carry_out(&mut vec![append()]);
+        let told = relay.carry_out(&mut vec![append(), append()]);
+        assert!(matches!(told.as_slice(), [Input::CaughtUp { .. }, Input::AppendFailed { .. }]), "{told:?}");
+    }
+
+    #[test]
     fn a_decision_that_could_not_be_recorded_is_not_answered_as_made() {
-        let (mut relay, _) = relay(1);
+        let (mut relay, _) = relay(&[1]);
         let (reply, answer) = channel();
         relay.asks.insert(AskId(9), reply);
         let log = Log::Session(SessionKey::new("k"));

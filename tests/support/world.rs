@@ -186,24 +186,27 @@ impl World {
         while let Some(input) = inputs.pop_front() {
             self.note(format!("> {}", told_input(&input)));
             let actions = self.engine.step(self.now, input);
-            let (mut unwritten, mut caught_up, mut follow) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut told, mut follow, mut failed) = (Vec::new(), Vec::new(), None);
             for action in actions {
                 self.note(format!("    {}", told_action(&action)));
-                match (action, unwritten.last()) {
+                match (action, &failed) {
                     (Action::Append { log, record, durability }, _) => {
-                        match self.write(log, record, durability) {
-                            Ok(told) => caught_up.extend(told),
-                            Err(failed) => unwritten.push(*failed),
+                        let written = self.write(log, record, durability);
+                        if let Err(input) = &written
+                            && let Input::AppendFailed { reason, .. } = input.as_ref()
+                        {
+                            failed = Some(reason.clone());
                         }
+                        told.extend(written.unwrap_or_else(|failed| Some(*failed)));
                     }
-                    (Action::Settle { ask }, _) => caught_up.push(Input::Settled { ask }),
-                    (Action::Reply { ask, answer }, Some(Input::AppendFailed { reason, .. })) => {
+                    (Action::Settle { ask }, _) => told.push(Input::Settled { ask }),
+                    (Action::Reply { ask, answer }, Some(reason)) => {
                         self.replies.push_back((ask, answer.unrecorded(reason)));
                     }
                     (action, _) => follow.extend(self.perform(action)),
                 }
             }
-            inputs.extend(unwritten.into_iter().chain(caught_up).chain(follow));
+            inputs.extend(told.into_iter().chain(follow));
         }
     }
 
