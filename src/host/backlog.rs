@@ -38,9 +38,10 @@ impl Backlog {
             })),
             Err(reason) => {
                 let owed = self.0.entry(log.clone()).or_default();
-                if owed.records.len() >= MOST {
+                let is_owed = !record.event.is_persons_word();
+                if is_owed && owed.records.len() >= MOST {
                     owed.lost += 1;
-                } else if !record.event.is_persons_word() {
+                } else if is_owed {
                     owed.records.push_back(record.clone());
                 }
                 Err(reason)
@@ -70,9 +71,9 @@ impl Backlog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::{SessionKey, TurnNo, WallNs};
+    use crate::base::{ObservationNo, RootId, SessionKey, TreeId, TurnNo, WallNs};
     use crate::engine::Action;
-    use crate::ledger::{Event, Ledger};
+    use crate::ledger::{Actor, Channel, Event, Ledger, Who};
 
     /// A disk that is full, or not.
     #[derive(Debug, Default)]
@@ -110,5 +111,26 @@ mod tests {
         assert_eq!(disk.kept, [turn(1), turn(2), turn(3)]);
         let told = backlog.append(&mut disk, (&log, &turn(4)), Durability::Written);
         assert!(matches!(told, Ok(None)), "{told:?}");
+    }
+    #[test]
+    fn a_persons_word_is_never_written_late_and_is_no_loss() {
+        let log = Log::Session(SessionKey::new("k"));
+        let rebased = Event::Rebased {
+            root: RootId::new("r"),
+            position: ObservationNo(1),
+            tree: TreeId([0; 20]),
+            actor: Actor { who: Who::Person, channel: Channel::Cli },
+        };
+        let word = Record { at: WallNs(0), event: rebased };
+        let fact = Record { at: WallNs(1), event: Event::TurnStarted { turn: TurnNo(1) } };
+        let (mut backlog, mut disk) = (Backlog::default(), Disk { full: true, kept: Vec::new() });
+        for _ in 0..=MOST {
+            drop(backlog.append(&mut disk, (&log, &fact), Durability::Written));
+        }
+        drop(backlog.append(&mut disk, (&log, &word), Durability::Synced));
+        disk.full = false;
+        let told = backlog.append(&mut disk, (&log, &fact), Durability::Written).expect("there is room");
+        assert!(matches!(told, Some(Input::CaughtUp { late: 10_000, lost: 1, .. })), "{told:?}");
+        assert!(!disk.kept.contains(&word));
     }
 }
