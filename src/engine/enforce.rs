@@ -618,9 +618,13 @@ impl Engine {
             return;
         };
         if let Some(held) = known.held.take() {
+            let waited_ms = self.waited(request);
             let closed = self.docket.close(request);
             if let Some(closed) = &closed {
                 self.no_longer_asked((&closed.recorder, request), &held);
+                // The decision may still come into the journal, late: this does, too.
+                let (request, reason) = (request.clone(), "unrecorded".to_owned());
+                self.approval(&closed.recorder, Approval::Cancelled { request, reason, waited_ms });
             }
             self.fail_asker(request, "the decision could not be recorded");
             self.refuse_request(&held.id, Some(request), "the decision could not be recorded");

@@ -64,7 +64,8 @@ pub enum Approval {
     Cancelled {
         /// The request.
         request: RequestKey,
-        /// `session_cancel`, `withdrawn`, `superseded`, `answered_cancelled`, `error`, `turn_end`, `session_end`, `agent_exit`, `restart`.
+        /// `session_cancel`, `withdrawn`, `superseded`, `answered_cancelled`, `error`, `turn_end`, `session_end`, `agent_exit`,
+        /// `restart`, `deadline`, `ambiguous`, `unrecorded`.
         reason: String,
         /// Milliseconds since it was asked.
         waited_ms: u64,
