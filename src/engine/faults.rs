@@ -3,6 +3,7 @@
 
 use crate::base::{RootId, SessionId, SessionKey, WallNs};
 use crate::config::AtTurnEnd;
+use crate::engine::reload::PROJECT_FILE;
 use crate::engine::{Durability, Engine, Level};
 use crate::ledger::{DegradedShape, Event, ListingShape, Log, Record};
 use crate::review;
@@ -18,6 +19,8 @@ pub(super) enum Fault {
     Directory(String),
     /// The person's configuration: what stands there cannot be used.
     Configuration,
+    /// A root's own configuration, by the root's path: it is not in force as it stands there.
+    Project(String),
     /// A root, by its path: it cannot be looked at, or what is recorded of it cannot be trusted or written.
     Root(String),
 }
@@ -150,7 +153,9 @@ impl Engine {
         let directories = known.into_iter().map(|(directory, why)| (Fault::Directory(directory), why));
         let roots = self.degraded_roots(id).into_iter().map(|(root, why)| (Fault::Root(root), why));
         let unused = self.file_unused().map(|why| (Fault::Configuration, why.to_owned()));
-        directories.chain(roots).chain(unused).collect()
+        let tops = session.roots().iter().map(|it| String::from_utf8_lossy(&it.top).into_owned());
+        let projects = tops.filter_map(|top| self.project_unused(&top).map(|why| (Fault::Project(top), why)));
+        directories.chain(roots).chain(unused).chain(projects).collect()
     }
 
     fn degraded_roots(&self, id: &SessionId) -> Vec<(String, String)> {
@@ -199,12 +204,13 @@ impl Fault {
             Self::Directory(directory) => format!("{directory} is not tracked: {why}"),
             Self::Root(root) => format!("{root}: {why}"),
             Self::Configuration => why.to_owned(),
+            Self::Project(root) => format!("{root}/{PROJECT_FILE} {why}"),
         }
     }
 
     fn passed(&self, why: &str) -> String {
         match self {
-            Self::Session | Self::Directory(_) | Self::Configuration => {
+            Self::Session | Self::Directory(_) | Self::Configuration | Self::Project(_) => {
                 format!("for a while, {}", self.told(why))
             }
             Self::Root(root) => format!("{root}, for a while: {why}"),
@@ -215,6 +221,7 @@ impl Fault {
         match self {
             Self::Session => "this session is recorded again".to_owned(),
             Self::Configuration => "the configuration is in force as it is written".to_owned(),
+            Self::Project(root) => format!("{root}/{PROJECT_FILE} is as it is in force"),
             Self::Directory(path) | Self::Root(path) => {
                 format!("{path} is recorded again; what happened in between was not seen as it happened")
             }

@@ -32,8 +32,30 @@ pub(super) struct Files {
 #[derive(Clone, Debug, Default)]
 struct Project {
     in_force: Option<Written>,
-    broken: bool,
+    /// Why what stood there when the root was opened cannot be used.
+    broken: Option<String>,
     seen: Option<Digest>,
+}
+
+impl Project {
+    /// Says why what stands there does not count, or no longer stands there and counts.
+    fn unused(&self, enforces: bool) -> Option<String> {
+        if let Some(reason) = &self.broken {
+            let until = "until `hunkgate policy reload`";
+            return Some(match enforces {
+                true => format!("cannot be read, and a person is asked about everything {until}: {reason}"),
+                false => format!("cannot be read, and is ignored {until}: {reason}"),
+            });
+        }
+        let known = self.in_force.as_ref().map(Written::digest);
+        match (&self.seen, known) {
+            (seen, known) if seen.as_ref() == known => None,
+            (Some(_), _) => {
+                Some("changed and is not in force: `hunkgate policy reload` puts it in force".to_owned())
+            }
+            (None, _) => Some("is gone and still in force: `hunkgate policy reload` ends that".to_owned()),
+        }
+    }
 }
 
 impl Files {
@@ -53,10 +75,10 @@ impl Engine {
         let project = match &root.project {
             Some(Ok(written)) => Project {
                 in_force: Some(written.clone()),
-                broken: false,
+                broken: None,
                 seen: Some(written.digest().clone()),
             },
-            Some(Err(_)) => Project { broken: true, ..Project::default() },
+            Some(Err(reason)) => Project { broken: Some(reason.clone()), ..Project::default() },
             None => Project::default(),
         };
         self.files.projects.insert(top, project);
@@ -65,7 +87,7 @@ impl Engine {
     /// Returns what is known of the files, to be compared with what stands there. A file that could not be read is not
     /// compared: a person has to reload it.
     pub(super) fn known_files(&self) -> KnownFiles {
-        let whole = self.files.projects.iter().filter(|(_, project)| !project.broken);
+        let whole = self.files.projects.iter().filter(|(_, project)| project.broken.is_none());
         KnownFiles {
             user: self.files.user.clone(),
             projects: whole.map(|(top, project)| (top.clone(), project.seen.clone())).collect(),
@@ -95,15 +117,22 @@ impl Engine {
         self.setup.config.warnings.iter().map(String::as_str).find(|known| known.starts_with(KEPT))
     }
 
+    /// Returns why the file of a root is not in force as it stands there.
+    pub(super) fn project_unused(&self, top: &str) -> Option<String> {
+        self.files.projects.get(top)?.unused(self.enforces())
+    }
+
     /// A judge found the files not as they were known.
     pub(super) fn files_moved(&mut self, news: FileNews) {
         for (top, digest) in news.projects {
             let Some(project) = self.files.projects.get_mut(&top) else { continue };
             project.seen = digest;
-            let text = format!(
-                "{top}/.hunkgate.toml changed and is not in force: `hunkgate policy reload` puts it in force"
-            );
-            self.policy_says(&text);
+            let file = format!("{top}/{PROJECT_FILE}");
+            let of_it = |known: &String| known.strip_prefix(&file).is_some_and(|rest| rest.starts_with(' '));
+            self.setup.config.warnings.retain(|known| !of_it(known));
+            if let Some(why) = self.project_unused(&top) {
+                self.policy_says(&format!("{file} {why}"));
+            }
         }
         if let Some(user) = news.user {
             self.user_file(user);
@@ -118,6 +147,7 @@ impl Engine {
             self.put_in_force(own)
         });
         if let Err(reason) = outcome {
+            self.setup.config.warnings.retain(|known| !known.starts_with(KEPT));
             self.policy_says(&format!("the policy stays as it was: {reason}"));
         }
     }
@@ -139,7 +169,7 @@ impl Engine {
         self.files.own = own;
         self.policy = Arc::new(policy);
         self.docket.asks_for_all =
-            self.enforces() && self.files.projects.values().any(|project| project.broken);
+            self.enforces() && self.files.projects.values().any(|project| project.broken.is_some());
         self.files.epoch += 1;
         self.say(Level::Info, "the policy was loaded anew");
         let sessions: Vec<SessionId> = self.sessions.iter().map(|session| session.id.clone()).collect();
@@ -207,7 +237,6 @@ impl Engine {
     /// Says something of the policy where people look: our stderr, `status`, the journal of every session.
     fn policy_says(&mut self, text: &str) {
         self.say(Level::Warn, text);
-        self.setup.config.warnings.retain(|known| !known.starts_with(KEPT));
         self.setup.config.warn(text);
         let keys: Vec<_> = self
             .sessions
@@ -278,11 +307,13 @@ impl Engine {
             if let Some(written) = &written {
                 self.setup.withheld = self.setup.withheld.clone().and(written.withheld());
             }
-            self.files.projects.insert(top, Project { in_force: written, broken: false, seen });
+            self.files.projects.insert(top, Project { in_force: written, broken: None, seen });
         }
         self.put_in_force(own)?;
         self.files.user = user.digest;
-        self.setup.config.warnings.retain(|known| !known.contains("`hunkgate policy reload`"));
+        let of_project =
+            |known: &String| known.contains("`hunkgate policy reload`") || known.contains(OF_PROJECT);
+        self.setup.config.warnings.retain(|known| !of_project(known));
         Ok(())
     }
 
@@ -292,5 +323,9 @@ impl Engine {
     }
 }
 
+/// What a warning says of a root's file that could not be read when the root was opened.
+pub(super) const OF_PROJECT: &str = "the project's configuration";
+/// The name of a root's own file.
+pub(super) const PROJECT_FILE: &str = ".hunkgate.toml";
 /// How a warning begins that the next look at the files replaces.
 const KEPT: &str = "the policy stays as it was";

@@ -3,6 +3,7 @@
 use crate::base::{AskId, RootId, SessionId, SessionKey};
 use crate::config::{Approvals, Written};
 use crate::engine::conversation::Sharpness;
+use crate::engine::reload::OF_PROJECT;
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Level, Notice, OpenedRoot};
 use crate::ledger::{
@@ -75,10 +76,10 @@ impl Engine {
             Some(Err(reason)) if config.approvals == Approvals::Enforce => {
                 self.docket.asks_for_all = true;
                 config.warn(format!(
-                    "a person is asked about everything: the project's configuration cannot be read: {reason}"
+                    "a person is asked about everything: {OF_PROJECT} cannot be read: {reason}"
                 ));
             }
-            Some(Err(reason)) => config.warn(format!("the project's configuration is ignored: {reason}")),
+            Some(Err(reason)) => config.warn(format!("{OF_PROJECT} is ignored: {reason}")),
             None => {}
         }
     }
