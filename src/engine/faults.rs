@@ -17,6 +17,8 @@ pub(super) enum Fault {
     Session,
     /// A directory of the session is not tracked.
     Directory(String),
+    /// The session's ledger was removed, and was written again.
+    Ledger,
     /// The person's configuration: what stands there cannot be used.
     Configuration,
     /// A root's own configuration, by the root's path: it is not in force as it stands there.
@@ -67,6 +69,18 @@ impl Engine {
             if let Event::Approval(approval) = &record.event {
                 self.decision_unwritten(approval);
             }
+        }
+    }
+
+    /// The ledger of a session was removed, and all of it was written again.
+    pub(super) fn written_again(&mut self, key: SessionKey) {
+        const WHAT: &str =
+            "the record of this session was removed from the state directory, and was written there again";
+        self.say(Level::Warn, WHAT.to_owned());
+        for (id, key) in self.concerned(&Log::Session(key)) {
+            self.faults.entry(id).or_default().met.insert(Fault::Ledger, WHAT.to_owned());
+            let event = Event::Noticed { topic: "removed".into(), path: None, text: WHAT.to_owned() };
+            self.record(Log::Session(key), event, Durability::Written);
         }
     }
 
@@ -203,13 +217,14 @@ impl Fault {
             Self::Session => format!("nothing of this session is recorded: {why}"),
             Self::Directory(directory) => format!("{directory} is not tracked: {why}"),
             Self::Root(root) => format!("{root}: {why}"),
-            Self::Configuration => why.to_owned(),
+            Self::Ledger | Self::Configuration => why.to_owned(),
             Self::Project(root) => format!("{root}/{PROJECT_FILE} {why}"),
         }
     }
 
     fn passed(&self, why: &str) -> String {
         match self {
+            Self::Ledger => why.to_owned(),
             Self::Session | Self::Directory(_) | Self::Configuration | Self::Project(_) => {
                 format!("for a while, {}", self.told(why))
             }
@@ -220,6 +235,7 @@ impl Fault {
     fn over(&self) -> String {
         match self {
             Self::Session => "this session is recorded again".to_owned(),
+            Self::Ledger => "the record of this session is where it was".to_owned(),
             Self::Configuration => "the configuration is in force as it is written".to_owned(),
             Self::Project(root) => format!("{root}/{PROJECT_FILE} is as it is in force"),
             Self::Directory(path) | Self::Root(path) => {

@@ -171,6 +171,11 @@ pub enum Input {
         /// How many are lost.
         lost: u32,
     },
+    /// A session's ledger was removed from the disk while it was written. All of it was written again.
+    WrittenAgain {
+        /// The session.
+        session: crate::base::SessionKey,
+    },
     /// Everything that was to be appended before [`Settle`](crate::engine::Action::Settle) was; what was not came as
     /// [`AppendFailed`](Input::AppendFailed) before this.
     Settled {

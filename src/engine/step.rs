@@ -194,6 +194,7 @@ impl Engine {
             Input::Stirred { root } => self.stirred(root),
             Input::Watched { watching } => self.stirs.watched_by(watching),
             Input::ConsoleMoved { console } => self.console = console,
+            Input::WrittenAgain { session } => self.written_again(session),
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),

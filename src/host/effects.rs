@@ -77,7 +77,19 @@ struct Open {
 #[derive(Debug)]
 struct Held {
     journal: Journal,
-    _lease: Lease,
+    lease: Lease,
+}
+
+impl Held {
+    /// Writes a ledger that was removed again, under a lease that others find. Says whether that was needed.
+    fn write_again(&mut self, place: &Place, key: &SessionKey) -> Result<bool, String> {
+        if !self.journal.is_removed() {
+            return Ok(false);
+        }
+        self.lease = place.state.lease(key, &place.holder()).map_err(|error| error.to_string())?;
+        self.journal.write_again().map_err(|error| error.to_string())?;
+        Ok(true)
+    }
 }
 
 #[derive(Debug)]
@@ -204,7 +216,13 @@ impl Perform for Effects {
                 }
             }
             Log::Session(key) => match self.open.sessions().get_mut(key) {
-                Some(held) => held.journal.append(record, durability),
+                Some(held) => {
+                    if held.write_again(&self.place, key)? {
+                        let input = Input::WrittenAgain { session: key.clone() };
+                        self.inbox.put(Event::Came(Box::new(input)));
+                    }
+                    held.journal.append(record, durability)
+                }
                 None => return Err("its session is not open".to_owned()),
             },
         };
@@ -354,7 +372,7 @@ impl Opener {
             None => self.place.state.lease(session, &self.place.holder())?,
         };
         let (journal, replay) = self.place.state.open_session(session, &lease)?;
-        self.open.sessions().insert(session.clone(), Held { journal, _lease: lease });
+        self.open.sessions().insert(session.clone(), Held { journal, lease });
         Ok((replay.records, replay.skips))
     }
 

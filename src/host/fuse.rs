@@ -210,6 +210,7 @@ impl Rescue {
             | Input::Stirred { .. }
             | Input::Watched { .. }
             | Input::ConsoleMoved { .. }
+            | Input::WrittenAgain { .. }
             | Input::Computed { .. }
             | Input::Judged { .. }
             | Input::Granted { .. }

@@ -214,8 +214,8 @@ impl Relay {
                 self.end.reaped = Some((code, stderr_tail, Instant::now()));
             }
             Event::Came(input) => {
-                // Nobody started what happens beneath a root.
-                let answers = !matches!(*input, Input::Stirred { .. });
+                // Nobody started what happens beneath a root, or in the state directory.
+                let answers = !matches!(*input, Input::Stirred { .. } | Input::WrittenAgain { .. });
                 self.started = self.started.saturating_sub(usize::from(answers));
                 self.step(*input);
             }

@@ -81,6 +81,9 @@ struct Bench {
     patrol: Patrol,
 }
 
+/// Why a root is not looked at whose chain is gone.
+const LOST: &str = "its record was removed from the state directory: nothing more is recorded of it until the agent is started anew";
+
 impl Bench {
     fn work(&mut self, queue: &mut VecDeque<Job>, waiting: &Waiting) -> Spare {
         if queue.is_empty() {
@@ -162,7 +165,12 @@ impl Bench {
 
     fn observe(&mut self, asks: &[AskId], why: Why, named: &[RepoPath]) {
         let (clock, began) = (self.clock, Instant::now());
-        let looked = guarded(|| self.store.observe(why, named, &|| clock.now().wall, &self.proxy));
+        // Whoever looks at the turn's ends finds out whether the record is still where it was.
+        let looked = if matches!(why, Why::Prompt | Why::TurnEnd) && self.store.chain().is_lost() {
+            Err(LOST.to_owned())
+        } else {
+            guarded(|| self.store.observe(why, named, &|| clock.now().wall, &self.proxy))
+        };
         let (foreign, outcome, mut sight) = match looked {
             Ok(observed) => {
                 let remarks = observed.remarks;
@@ -173,6 +181,10 @@ impl Bench {
             }
             Err(reason) => (Vec::new(), Err(Gap { at: clock.now().wall, reason, why }), None),
         };
+        let outcome = outcome.map_err(|gap| match self.store.chain().is_lost() {
+            true => Gap { reason: LOST.to_owned(), ..gap },
+            false => gap,
+        });
         self.looked(began, why, outcome.as_ref().is_ok_and(|seen| !seen.changes.is_empty()));
         let mut foreign = Some(foreign);
         for &ask in asks {

@@ -95,6 +95,12 @@ impl Chain {
         })
     }
 
+    /// Says whether the chain was removed from the state directory, or another stands in its place.
+    pub fn is_lost(&self) -> bool {
+        let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.journal.is_removed() || inner.journal.is_replaced()
+    }
+
     /// Says whether nobody else appended since this process last read or wrote, as far as the file's length tells.
     pub(crate) fn is_as_left(&self) -> bool {
         let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,6 +183,14 @@ impl Inner {
         Ok(records)
     }
 
+    /// A chain that was removed, and may have been begun anew, is not gone on with: what is known of it does not hold for another.
+    fn is_followed(&self, shared: &Shared) -> Result<(), StoreError> {
+        if self.journal.is_removed() || self.journal.is_replaced() {
+            return Err(StoreError::said("follow", &shared.path, "it is not the file that was begun"));
+        }
+        Ok(())
+    }
+
     /// Records only ever grow the file: an unchanged length is an unchanged chain, while the file has a name.
     fn is_at_end(&self) -> bool {
         self.journal.length().is_some_and(|length| length == self.end.offset)
@@ -186,6 +200,7 @@ impl Inner {
         if self.is_at_end() {
             return Ok(());
         }
+        self.is_followed(shared)?;
         let mut found = read_journal_from(&shared.path, &shared.log, self.end)?;
         self.end = found.end;
         found.records.iter().for_each(|record| self.note(record));

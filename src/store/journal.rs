@@ -7,7 +7,7 @@ use crate::store::state::{make_private_dir, open_private};
 use serde::Deserialize;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// How safe an appended record must be.
@@ -106,6 +106,37 @@ impl Journal<File> {
     /// Returns how long the file is; `None` where it has been removed.
     pub(crate) fn length(&self) -> Option<u64> {
         self.sink.metadata().ok().filter(|meta| meta.nlink() > 0).map(|meta| meta.len())
+    }
+
+    /// Says whether the file was removed while it was open: nobody will find what is appended to it.
+    pub(crate) fn is_removed(&self) -> bool {
+        self.sink.metadata().is_ok_and(|meta| meta.nlink() == 0)
+    }
+
+    /// Says whether another file stands where this one stood.
+    pub(crate) fn is_replaced(&self) -> bool {
+        let (Ok(open), Ok(there)) = (self.sink.metadata(), self.path.metadata()) else { return false };
+        (open.dev(), open.ino()) != (there.dev(), there.ino())
+    }
+
+    /// Writes a journal that was removed again where it stood, whole. Where something stands there it fails.
+    pub(crate) fn write_again(&mut self) -> Result<(), StoreError> {
+        if let Some(dir) = self.path.parent() {
+            make_private_dir(dir)?;
+        }
+        let failed = |error| StoreError::io("write again", &self.path, error);
+        let length = self.sink.metadata().map_err(failed)?.len();
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+        self.sink.read_exact_at(&mut bytes, 0).map_err(failed)?;
+        let mut options = std::fs::OpenOptions::new();
+        let mut file =
+            options.read(true).append(true).create_new(true).mode(0o600).open(&self.path).map_err(failed)?;
+        if let Err(error) = file.write_all(&bytes).and_then(|()| file.sync_data()) {
+            drop(std::fs::remove_file(&self.path));
+            return Err(failed(error));
+        }
+        self.sink = file;
+        Ok(())
     }
 
     /// Draws time stamps from the kernel until one is not before `at`: on kernels with multigrain time stamps no file that
@@ -445,7 +476,7 @@ fn texts_after<'a>(line: &'a [u8], mark: &'static [u8]) -> impl Iterator<Item = 
 }
 
 fn open_append(path: &Path) -> Result<File, StoreError> {
-    let opened = std::fs::OpenOptions::new().append(true).open(path);
+    let opened = std::fs::OpenOptions::new().read(true).append(true).open(path);
     opened.map_err(|error| StoreError::io("open", path, error))
 }
 

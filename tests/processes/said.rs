@@ -121,8 +121,41 @@ fn a_state_directory_that_becomes_read_only_or_vanishes_is_said() {
         assert_eq!(times(&heard, "is recorded again"), 1, "{heard:?}");
         assert!(!live.slash("/hunkgate status").contains("degraded: "));
     }
-    let heard = live.prompt(&format!("rm -rf {state}; echo five >> a"));
-    assert_eq!(times(&heard, "No such file"), 1, "{heard:?}");
-    assert_eq!(scratch.read("repository/a"), "one\ntwo\nthree\nfour\nthree\nfour\nfive\n");
+    assert_eq!(scratch.read("repository/a"), "one\ntwo\nthree\nfour\nthree\nfour\n");
     live.end();
+}
+
+// Law: what is written to a file that was removed is not lost without a word: the ledger of a session is written again, whole;
+// of a root that is said which nobody can write again, as long as the proxy lives, whoever begins its chain anew.
+#[test]
+fn what_was_removed_from_the_state_directory_is_written_again_or_said() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a", "one\n");
+    let mut live = scratch.session();
+    live.prompt("echo two >> a");
+    let (again, gone) = ("was written there again", "nothing more is recorded of it");
+    let heard = live.prompt("rm -rf \"$HUNKGATE_STATE_DIR/sessions\"; echo three >> a");
+    assert_eq!((times(&heard, again), times(&heard, gone)), (1, 0), "{heard:?}");
+    assert!(live.slash("/hunkgate accept all").contains("Accepted 1 change"));
+    assert_eq!(scratch.json(&["status"])["queue"]["accepted"], 1);
+    let heard = live.prompt("rm -rf \"$HUNKGATE_STATE_DIR\"; echo four >> a");
+    assert_eq!((times(&heard, again), times(&heard, gone)), (1, 1), "{heard:?}");
+    // Another process begins the chain anew: it is not taken for the old one.
+    let mut other = scratch.start(|command| {
+        command.env("SESSION", "s2");
+    });
+    other.open(json!({ "cwd": scratch.repository(), "mcpServers": [] }));
+    other.turn_of("s2", "echo five >> a");
+    let heard = live.prompt("echo six >> a");
+    assert_eq!(
+        (times(&heard, again), times(&heard, gone), times(&heard, "in order")),
+        (0, 0, 0),
+        "{heard:?}"
+    );
+    assert!(live.slash("/hunkgate list").contains(gone));
+    other.end();
+    live.end();
+    let log = scratch.says(&["log", "--session", "s1"]).0;
+    assert!(log.contains("turn 1 started") && log.contains("turn 3 started"), "{log}");
+    assert_eq!(scratch.read("repository/a"), "one\ntwo\nthree\nfour\nfive\nsix\n");
 }

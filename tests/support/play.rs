@@ -178,6 +178,11 @@ impl Play {
             What::JournalFails(reason) => self.world.unwritable = Some(reason.clone()),
             What::JournalFull(reason) => self.world.full = Some(reason.clone()),
             What::JournalHasRoom => self.world.full = None,
+            What::JournalRemoved => {
+                for session in self.world.sessions.clone() {
+                    self.happens(Input::WrittenAgain { session });
+                }
+            }
             What::Ask(line) => self.ask(line)?,
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
             What::Grants(line) => self.world.grants += &format!("{line}\n"),

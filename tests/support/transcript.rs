@@ -52,6 +52,8 @@ pub(crate) enum What {
     JournalFails(String),
     /// `journal full REASON`: nothing is written from now on, and no look succeeds.
     JournalFull(String),
+    /// `journal removed`: the session's ledger was removed from the disk, and written again.
+    JournalRemoved,
     /// `journal has room`: everything can be written again.
     JournalHasRoom,
     /// `ask COMMAND`.
@@ -178,6 +180,7 @@ impl<'a> Parser<'a> {
                 ("fails", reason) => What::JournalFails(reason.to_owned()),
                 ("full", reason) => What::JournalFull(reason.to_owned()),
                 ("has", "room") => What::JournalHasRoom,
+                ("removed", "") => What::JournalRemoved,
                 (kind, pattern) => What::Journal(kind.to_owned(), default_pattern(pattern)),
             },
             "ask" => What::Ask(rest.to_owned()),
