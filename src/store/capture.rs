@@ -312,11 +312,13 @@ impl RootStore {
         Observed { foreign: brought.foreign, outcome, remarks: brought.remarks, sight: self.sight() }
     }
 
-    /// Appends the gaps that could not be written when they were met.
+    /// Appends the gaps that could not be written when they were met. One by one: of several lines some might stand where the disk
+    /// is full.
     fn write_owed(&mut self) {
-        if !self.owed.is_empty() && self.chain.append(&self.owed, Durability::Written).is_ok() {
-            self.owed.clear();
-        }
+        let written =
+            |gap: &&Record| self.chain.append(std::slice::from_ref(gap), Durability::Written).is_ok();
+        let written = self.owed.iter().take_while(written).count();
+        self.owed.drain(..written);
     }
 
     fn look(&mut self, errand: &Errand<'_>, brought: &mut Brought) -> Result<Observation, StoreError> {

@@ -98,6 +98,7 @@ fn a_disk_that_becomes_full_is_said_and_what_it_refused_is_written_when_there_is
     let status = scratch.json(&["status"]);
     assert_eq!((degraded(&scratch), told(&scratch.hunks())), (Value::Null, told(&now)), "{status}");
     assert_eq!(status["gaps"], gaps, "{status}");
+    assert!(!status["warnings"].to_string().contains("chain line"), "{status}");
     assert!(scratch.says(&["log"]).0.contains("records that came late"), "{}", scratch.says(&["log"]).0);
 }
 
