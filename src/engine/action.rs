@@ -175,7 +175,7 @@ pub enum Notice {
     ReviewChanged {
         /// The session.
         session: SessionKey,
-        /// Why, in a word: `observed`, `decided`, `commented`, `rebased`, `turn_ended`.
+        /// Why, in a word: `observed`, `decided`, `commented`, `rebased`, `turn_ended`, `attributed`.
         reason: &'static str,
     },
     /// A write waits to be reviewed, or none does any more.

@@ -11,6 +11,7 @@ use crate::ledger::{
     Why,
 };
 use crate::session::{Recording, Session, TrackedRoot};
+use std::collections::BTreeSet;
 
 impl Engine {
     /// A session that the host knows from its journal, with no peers: for commands without a proxy.
@@ -215,14 +216,7 @@ impl Engine {
                 self.ledger.apply(&log, &Record { at: gap.at, event: Event::Gap(gap) });
             }
         }
-        let of_root: Vec<(SessionId, SessionKey)> = self
-            .sessions
-            .iter()
-            .filter(|session| session.principal.is_none())
-            .filter(|session| session.roots().iter().any(|tracked| tracked.root == *root))
-            .map(|session| (session.id.clone(), session.key.clone()))
-            .collect();
-        for (id, key) in of_root {
+        for (id, key) in self.sessions_on(root) {
             let late = self.sessions.get(&id).is_some_and(|session| session.turns.current().is_some())
                 || self.ledger.session(&key).is_some_and(|ledger| !ledger.turns().is_empty());
             if late && sharp == Sharpness::Hard {
@@ -261,6 +255,27 @@ impl Engine {
 
     fn last_gap(&self, root: &RootId) -> Option<&Gap> {
         self.ledger.chain(root)?.gaps().last().map(|placed| &placed.gap)
+    }
+
+    /// Returns the sessions beneath a root, but for those that are recorded in another.
+    fn sessions_on(&self, root: &RootId) -> Vec<(SessionId, SessionKey)> {
+        let own = self.sessions.iter().filter(|session| session.principal.is_none());
+        let of_root = own.filter(|session| session.roots().iter().any(|tracked| tracked.root == *root));
+        of_root.map(|session| (session.id.clone(), session.key.clone())).collect()
+    }
+
+    /// Tells the surfaces of every session on a root of whose calls something more is known now.
+    pub(super) fn tell_attributed(&mut self) {
+        let told = |action: &Action| {
+            let Action::Append { log: Log::Root(root), record, .. } = action else { return None };
+            record.event.moves_attribution().then(|| root.clone())
+        };
+        let roots: BTreeSet<RootId> = self.out.iter().filter_map(told).collect();
+        let sessions: BTreeSet<SessionKey> =
+            roots.iter().flat_map(|root| self.sessions_on(root)).map(|(_, key)| key).collect();
+        for session in sessions {
+            self.out.push(Action::Publish(Notice::ReviewChanged { session, reason: "attributed" }));
+        }
     }
 }
 

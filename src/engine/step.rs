@@ -217,6 +217,7 @@ impl Engine {
         self.look_at_stirs();
         self.fail_unstarted();
         self.dismiss_consults();
+        self.tell_attributed();
         actions.append(&mut self.out);
     }
 

@@ -274,6 +274,11 @@ impl Event {
                 | Self::CommentResolved { .. }
         )
     }
+
+    /// Says whether what is known of a call by it may name another one for a change that was seen already.
+    pub fn moves_attribution(&self) -> bool {
+        matches!(self, Self::Claimed(_) | Self::WindowRefined { .. } | Self::WindowClosed { .. })
+    }
 }
 
 /// What an agent that reviews came for.

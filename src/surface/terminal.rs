@@ -251,6 +251,9 @@ impl Line<'_> {
                 let seen = line.record.as_ref().ok().and_then(|record| reader.observed(&record.event));
                 let wants = seen.as_ref().and_then(|seen| Some(seen["wants"].as_str()?.to_owned()));
                 let Some(mut event) = event.or(gate).or(seen) else { continue };
+                if !self.json && reason == Some(ATTRIBUTED) {
+                    continue;
+                }
                 let text = if self.json {
                     event["session_id"] = json!(self.row.session_id);
                     format!("{event}\n")
@@ -268,6 +271,9 @@ impl Line<'_> {
     }
 }
 
+/// Why the queue moved where nothing moved but what is known of calls: a line for each would drown the others.
+pub(super) const ATTRIBUTED: &str = "attributed";
+
 /// Returns why the queue moved, when an event moves it.
 #[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no queue")]
 pub(super) fn moves_the_queue(event: &Event) -> Option<&'static str> {
@@ -277,6 +283,7 @@ pub(super) fn moves_the_queue(event: &Event) -> Option<&'static str> {
         Event::Commented(_) | Event::CommentResolved { .. } => Some("commented"),
         Event::Rebased { .. } | Event::BaseTaken { .. } => Some("rebased"),
         Event::TurnEnded { .. } => Some("turn_ended"),
+        event if event.moves_attribution() => Some(ATTRIBUTED),
         _ => None,
     }
 }

@@ -311,6 +311,30 @@ fn a_head_decides_what_stands_beneath_it_now_and_a_held_key_nothing() {
 }
 
 #[test]
+fn a_card_says_what_its_call_is_called_now() {
+    let Some(browser) = Browser::start() else { return };
+    let scratch = scene();
+    let mut live = scratch.session();
+    let console = Console::open(&scratch, &[]);
+    browser.go(&console.url);
+    let turn = live.begin(&format!(
+        "cd '{}'; echo one > fresh.txt; until [ -e \"$GO.named\" ]; do sleep 0.01; done\n\
+         update '{{\"sessionUpdate\":\"tool_call_update\",\"toolCallId\":\"t1\",\"title\":\"greet them all\"}}'\n\
+         until [ -e \"$GO.done\" ]; do sleep 0.01; done",
+        scratch.repository().display()
+    ));
+    while !live.hear().contains("\"tool_call\"") {}
+    browser.until("document.querySelector('article[data-full] button.call')");
+    std::fs::write(live.signal("named"), "").unwrap();
+    while !live.hear().contains("greet them all") {}
+    browser.until("document.querySelector('article button.call').textContent.startsWith('greet them all')");
+    std::fs::write(live.signal("done"), "").unwrap();
+    live.answer(turn);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    live.end();
+}
+
+#[test]
 fn a_console_that_is_gone_is_said_on_the_page() {
     let Some(browser) = Browser::start() else { return };
     let scratch = scene();

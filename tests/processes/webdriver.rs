@@ -68,6 +68,13 @@ impl Browser {
     }
 
     fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let value = self.try_call(method, path, body);
+        assert!(value.get("error").is_none_or(Value::is_null), "{method} {path}: {value}");
+        value
+    }
+
+    /// Sends a command. Returns what it answers, which may be an error.
+    fn try_call(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
         let body = body.map(Value::to_string).unwrap_or_default();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("chromedriver listens");
         let head = format!(
@@ -92,11 +99,6 @@ impl Browser {
         let mut body = vec![0; length];
         reader.read_exact(&mut body).expect("a body");
         let answer: Value = serde_json::from_slice(&body).expect("JSON");
-        assert!(
-            answer["value"].get("error").is_none_or(Value::is_null),
-            "{method} {path}: {}",
-            answer["value"]
-        );
         answer["value"].clone()
     }
 
@@ -158,15 +160,23 @@ impl Browser {
         );
     }
 
-    /// Clicks what a selector finds first, as a mouse does.
+    /// Clicks what a selector finds first, as a mouse does; once more where it was drawn anew, or moved, in between.
     pub(crate) fn click(&self, selector: &str) {
-        let found = self.of("POST", "element", &json!({ "using": "css selector", "value": selector }));
-        let id = found
-            .as_object()
-            .and_then(|found| found.values().next())
-            .and_then(Value::as_str)
-            .expect("an element");
-        self.of("POST", &format!("element/{id}/click"), &json!({}));
+        let start = Instant::now();
+        loop {
+            let found = self.of("POST", "element", &json!({ "using": "css selector", "value": selector }));
+            let id = found
+                .as_object()
+                .and_then(|found| found.values().next())
+                .and_then(Value::as_str)
+                .expect("an element");
+            let path = format!("/session/{}/element/{id}/click", self.session);
+            let answer = self.try_call("POST", &path, Some(&json!({})));
+            let Some(error) = answer.get("error") else { return };
+            let moved = ["stale element reference", "element click intercepted"].iter().any(|it| error == it);
+            assert!(moved && start.elapsed() < Duration::from_secs(30), "{selector}: {answer}");
+            std::thread::yield_now();
+        }
     }
 
     pub(crate) fn size(&self, width: u32, height: u32) {

@@ -35,7 +35,10 @@ impl Moved {
     fn of<'l>(lines: impl Iterator<Item = &'l LogLine> + Clone, cursor: &Cursor) -> Option<Self> {
         let told = lines.filter_map(|line| line.record.as_ref().ok()).map(|record| &record.event);
         let mut events: Vec<(&'static str, Value)> = told.clone().filter_map(gate).collect();
-        let reason = told.clone().filter_map(moves_the_queue).last();
+        // What concerns more than the queue is the reason, whatever else came with it.
+        let weight =
+            |reason: &&str| ["attributed", "observed"].iter().position(|light| light == reason).unwrap_or(2);
+        let reason = told.clone().filter_map(moves_the_queue).max_by_key(weight);
         events.extend(reason.map(|reason| ("review_changed", json!({ "reason": reason }))));
         if told.clone().any(|event| matches!(event, Journaled::Approval(_))) {
             events.push(("requests_changed", json!({})));

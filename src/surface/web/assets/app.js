@@ -429,7 +429,7 @@ function open(session) {
     if (session !== state.session) return;
     if (name === 'open') { connected(true); refresh(); refreshPending(); }
     if (name === 'lost') connected(false);
-    if (name === 'review_changed') { refresh(); if (data.reason !== 'observed') refreshStatus(); }
+    if (name === 'review_changed') { refresh(); if (!['observed', 'attributed'].includes(data.reason)) refreshStatus(); }
     if (name === 'review_gate') { state.gate = data.blocked ? { tool: data.tool, path: data.path } : null; top(); refresh(); refreshStatus(); }
     if (name === 'requests_changed') refreshPending();
     if (name === 'session_changed') refreshStatus();

@@ -4,7 +4,7 @@ export const state = {
   sessions: [], session: null, console: null,
   listing: null, status: null, pending: [], gate: null, live: false, lost: false,
   unreviewed: false, order: 'file', split: false, search: '',
-  cursor: null, folded: new Set(), opened: new Set(), divided: new Set(), seen: new Map(),
+  cursor: null, folded: new Set(), opened: new Set(), divided: new Set(),
 };
 
 // Carries a call of this session, or passed through it, and nobody decided.
@@ -118,8 +118,11 @@ export function progress() {
 
 // Two listings of a hunk that look the same.
 export function print(hunk, extra) {
-  return [hunk.digest, hunk.state, hunk.reapplied, hunk.returned || 0, hunk.mixed, hunk.evidence.grade, hunk.reject_pending || false, hunk.locked || '',
-    hunk.tool_call_ids.join(','), hunk.current_range.start, hunk.path, isFolded(hunk), state.split, extra].join('|');
+  const { evidence } = hunk;
+  const names = (calls) => calls.map((call) => [call.tool_call_id, call.title, call.kind, call.turn]);
+  return JSON.stringify([hunk.digest, hunk.state, hunk.reapplied, hunk.returned, hunk.mixed, hunk.reject_pending, hunk.locked, hunk.approved_differs?.length,
+    evidence.grade, evidence.vcs, names(evidence.candidates), evidence.sessions, hunk.tool_call_ids, names(hunk.calls),
+    hunk.author_lines.map((run) => [run.side, run.start, run.end, run.grade]), hunk.base_range.start, hunk.current_range.start, hunk.path, isFolded(hunk), state.split, extra]);
 }
 
 export function commentsOf(hunk) {
