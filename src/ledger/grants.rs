@@ -171,11 +171,12 @@ impl GrantBook {
 }
 
 impl GrantRow {
-    /// Says whether it allows something at `now`.
+    /// Says whether it allows something at `now`. One for a time allows nothing before it was given: the clock was set back since,
+    /// and nobody knows how long ago that was.
     pub fn is_live(&self, now: WallNs) -> bool {
         self.revoked.is_none()
             && self.grant.uses.is_none_or(|uses| self.used < uses)
-            && self.grant.expires.is_none_or(|expires| now < expires)
+            && self.grant.expires.is_none_or(|expires| self.at <= now && now < expires)
     }
 }
 
@@ -219,7 +220,7 @@ mod tests {
             GrantBook::read(&text(lines)).covering(&format!("b-{id}"), now).is_some()
         };
         assert!(["g1", "g2", "g3"].iter().all(|id| covers(&lines, id, now)));
-        assert!(!covers(&lines, "g2", WallNs(10)));
+        assert!(!covers(&lines, "g2", WallNs(10)) && !covers(&lines, "g2", WallNs(0)));
         let used = GrantBook::read(&text(&lines)).spend("g1", now).unwrap().unwrap();
         lines.push(GrantLine::new(now, used));
         assert!(!covers(&lines, "g1", now));

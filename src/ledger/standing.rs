@@ -150,9 +150,11 @@ impl Standing {
         self.given.get(grant).copied()
     }
 
-    /// Says how often a standing permission may still allow at `now`; `None`: as often as it is asked.
+    /// Says how often a standing permission may still allow at `now`; `None`: as often as it is asked. One for a time never does
+    /// before it was given: the clock was set back since.
     pub fn uses_left(&self, grant: &Grant, now: WallNs) -> Option<u32> {
-        if grant.expires.is_some_and(|expires| now >= expires) {
+        let given = self.given(&grant.id).unwrap_or(now);
+        if grant.expires.is_some_and(|expires| now >= expires || now < given) {
             return Some(0);
         }
         let used = self.used.get(&grant.id).copied().unwrap_or_default();

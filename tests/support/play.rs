@@ -161,6 +161,7 @@ impl Play {
             What::EditorCloses => self.happens(Input::EditorClosed),
             What::Signal(name) => self.happens(Input::Signal(signal(name)?)),
             What::Wait(ms) => self.pass(*ms),
+            What::Clock(ms) => self.world.set_clock(*ms),
             What::Restarts => {
                 self.world.restart();
                 self.restarted = true;

@@ -36,6 +36,8 @@ pub(crate) enum What {
     Signal(String),
     /// `wait MS`.
     Wait(u32),
+    /// `clock MS`: the wall clock is set so much ahead, or back.
+    Clock(i64),
     /// `proxy restarts`: killed, and a new one started on what is on disk.
     Restarts,
     /// `proxy exits CODE`.
@@ -174,6 +176,7 @@ impl<'a> Parser<'a> {
             "proxy" => proxy(rest)?,
             "editor" if rest == "closes" => What::EditorCloses,
             "signal" => What::Signal(rest.to_owned()),
+            "clock" => What::Clock(rest.parse().map_err(|_| "clock needs milliseconds".to_owned())?),
             "wait" => What::Wait(rest.parse().map_err(|_| "wait needs milliseconds".to_owned())?),
             "journal" => match split_word(rest) {
                 ("no", kind) => What::JournalLacks(kind.to_owned()),

@@ -48,6 +48,8 @@ pub(crate) struct World {
     /// What a person writes just before the next revert.
     pub(crate) drifting: Option<(String, Vec<u8>)>,
     pub(crate) sessions: Vec<SessionKey>,
+    /// The wall clock was set since the last look that told of a change.
+    clock_set: bool,
     /// Whether roots are opened only later.
     pub(crate) opens_late: bool,
     /// The person's own configuration, as text.
@@ -120,6 +122,7 @@ impl World {
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
+            clock_set: false,
             opens_late: false,
             user: None,
             grants: String::new(),
@@ -210,13 +213,22 @@ impl World {
         }
     }
 
+    /// Sets the wall clock ahead, or back.
+    pub(crate) fn set_clock(&mut self, ms: i64) {
+        self.now.wall.0 += ms * 1_000_000;
+        self.clock_set = true;
+    }
+
     /// Moves the clocks, waking the engine whenever it asked for it.
     pub(crate) fn pass(&mut self, ms: u32) {
         let end = self.now.plus_ms(ms);
         for _ in 0..10_000 {
             match self.engine.deadline() {
                 Some(due) if due.mono <= end.mono => {
-                    self.now = due.max(self.now);
+                    // A deadline knows nothing of a clock that was set since.
+                    let ahead = i64::try_from(due.mono.saturating_sub(self.now.mono)).unwrap_or_default();
+                    self.now.mono = due.mono.max(self.now.mono);
+                    self.now.wall.0 += ahead;
                     self.feed(Input::Woken);
                 }
                 _ => {
@@ -616,6 +628,9 @@ impl World {
         let began = asked.unwrap_or(at);
         let mut seen = Observation::new(no, began, at, proxy(self.run), why, tree, None, changes);
         seen.still = self.still.remove(&root);
+        if std::mem::take(&mut self.clock_set) {
+            seen.stamps = hunkgate::ledger::Stamps::Worthless;
+        }
         self.append(
             Log::Root(root.clone()),
             Record { at, event: Event::Observed(seen.clone()) },
