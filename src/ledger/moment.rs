@@ -22,9 +22,12 @@ impl Moment {
     /// Dates a change that `observation` saw, `previous` being the look before it.
     pub(super) fn of(previous: Option<&Observation>, observation: &Observation, change: &Change) -> Self {
         let before = previous.map_or(WallNs(i64::MIN), |previous| previous.began);
+        let set_back = previous.is_some_and(|previous| observation.at < previous.at);
         let floor = match observation.still {
             // An earlier look may have missed it.
             _ if change.flags.untold => WallNs(i64::MIN),
+            // The times of before are those of another clock: only when it was seen is known.
+            _ if set_back => observation.at,
             Some(still) => still.max(before),
             None => before,
         };
@@ -60,6 +63,14 @@ mod tests {
     }
 
     fn stamped(stamps: Stamps, mtime: i64, ctime: i64, exists: bool) -> [i64; 3] {
+        dated(stamps, (mtime, ctime, exists), 1000)
+    }
+
+    fn stepped(stamps: Stamps, mtime: i64, ctime: i64, before: i64) -> [i64; 3] {
+        dated(stamps, (mtime, ctime, true), before)
+    }
+
+    fn dated(stamps: Stamps, (mtime, ctime, exists): (i64, i64, bool), first: i64) -> [i64; 3] {
         let look = |no, at: i64, changes| {
             let (began, at) = (WallNs(at * MS), WallNs((at + 1) * MS));
             Observation::new(
@@ -83,7 +94,7 @@ mod tests {
             ctime: WallNs(ctime * MS),
             flags: Flags::default(),
         };
-        let (first, mut second) = (look(0, 1000, vec![]), look(1, 2000, vec![change]));
+        let (first, mut second) = (look(0, first, vec![]), look(1, 2000, vec![change]));
         second.stamps = stamps;
         let moment = Moment::of(Some(&first), &second, &second.changes[0]);
         [moment.floor, moment.earliest, moment.latest].map(|at| at.0 / MS)
@@ -100,6 +111,12 @@ mod tests {
         assert_eq!(stamped(Stamps::Within(0), 1500, 1500, true), [1000, 1500, 1500], "a sharp clock");
         assert_eq!(stamped(Stamps::Worthless, 1500, 1500, true), [1000, 1000, 2001], "a network's clock");
         assert_eq!(moment(1500, 1500, false), [1000, 1000, 1510], "a deletion has the directory's times");
+    }
+
+    #[test]
+    fn where_the_clock_was_set_back_between_two_looks_nothing_of_before_dates_a_change() {
+        assert_eq!(stepped(Stamps::default(), 1500, 1500, 5_000), [2001, 2001, 2001]);
+        assert_eq!(stepped(Stamps::Worthless, 5_500, 5_500, 5_000), [2001, 2001, 2001]);
     }
 
     #[test]

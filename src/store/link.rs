@@ -238,7 +238,11 @@ impl RootStore {
     /// Returns what the time stamps of the step that ends now are worth.
     fn stamps_of_step(&mut self) -> Stamps {
         let offset = Offset::now();
-        let set = offset.was_set_since(std::mem::replace(&mut self.offset, offset));
+        let set = offset.was_set_since(self.offset);
+        // Where the clock was set back the times of ours go on as before, and files are stamped with earlier ones.
+        if !(set && offset < self.offset) {
+            self.offset = offset;
+        }
         if set { Stamps::Worthless } else { self.stamps }
     }
 

@@ -80,7 +80,7 @@ fn lag_of(probe: &Path) -> Option<i64> {
 }
 
 /// Notices when the wall clock is set: how far it stands from the one that nobody sets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Offset(i64);
 
 impl Offset {

@@ -48,8 +48,8 @@ pub(crate) struct World {
     /// What a person writes just before the next revert.
     pub(crate) drifting: Option<(String, Vec<u8>)>,
     pub(crate) sessions: Vec<SessionKey>,
-    /// The wall clock was set since the last look that told of a change.
-    clock_set: bool,
+    /// What file times are worth at the next look that tells of a change, where a clock was set before it.
+    stamps: Option<hunkgate::ledger::Stamps>,
     /// Whether roots are opened only later.
     pub(crate) opens_late: bool,
     /// The person's own configuration, as text.
@@ -122,7 +122,7 @@ impl World {
             refusing: None,
             drifting: None,
             sessions: Vec::new(),
-            clock_set: false,
+            stamps: None,
             opens_late: false,
             user: None,
             grants: String::new(),
@@ -216,7 +216,7 @@ impl World {
     /// Sets the wall clock ahead, or back.
     pub(crate) fn set_clock(&mut self, ms: i64) {
         self.now.wall.0 += ms * 1_000_000;
-        self.clock_set = true;
+        self.stamps = Some(hunkgate::ledger::Stamps::Worthless);
     }
 
     /// Moves the clocks, waking the engine whenever it asked for it.
@@ -628,9 +628,7 @@ impl World {
         let began = asked.unwrap_or(at);
         let mut seen = Observation::new(no, began, at, proxy(self.run), why, tree, None, changes);
         seen.still = self.still.remove(&root);
-        if std::mem::take(&mut self.clock_set) {
-            seen.stamps = hunkgate::ledger::Stamps::Worthless;
-        }
+        seen.stamps = self.stamps.take().unwrap_or(seen.stamps);
         self.append(
             Log::Root(root.clone()),
             Record { at, event: Event::Observed(seen.clone()) },
