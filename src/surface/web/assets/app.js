@@ -52,11 +52,11 @@ function draw() {
 }
 
 // What is answered for a session that is no longer shown is nobody's.
-async function refreshPart(path, take) {
+async function refreshPart(path, keep) {
   const { session } = state;
   try {
     const answer = await get(of(session, path));
-    if (session === state.session) take(answer);
+    if (session === state.session) keep(answer);
   } catch (trouble) { if (session === state.session) complain(trouble); }
 }
 
