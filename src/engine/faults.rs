@@ -237,7 +237,7 @@ impl Fault {
             Self::Session => "this session is recorded again".to_owned(),
             Self::Ledger => "the record of this session is where it was".to_owned(),
             Self::Configuration => "the configuration is in force as it is written".to_owned(),
-            Self::Project(root) => format!("{root}/{PROJECT_FILE} is as it is in force"),
+            Self::Project(root) => format!("{root}/{PROJECT_FILE}: what stands there is in force"),
             Self::Directory(path) | Self::Root(path) => {
                 format!("{path} is recorded again; what happened in between was not seen as it happened")
             }

@@ -53,7 +53,10 @@ impl Project {
             (Some(_), _) => {
                 Some("changed and is not in force: `hunkgate policy reload` puts it in force".to_owned())
             }
-            (None, _) => Some("is gone and still in force: `hunkgate policy reload` ends that".to_owned()),
+            (None, _) => Some(
+                "is gone or cannot be read, and is still in force: `hunkgate policy reload` reads it anew"
+                    .to_owned(),
+            ),
         }
     }
 }
