@@ -159,10 +159,7 @@ impl Server {
     fn answer(&self, line: &[u8], peer: Peer, mut stream: &UnixStream) -> io::Result<()> {
         let (id, call) = rpc::read(line);
         let mut response = match call {
-            Ok(Call::Watch) => {
-                writeln!(stream, "{}", rpc::result(&id, &json!({}))?)?;
-                return self.watch(stream);
-            }
+            Ok(Call::Watch) => return self.watch(&rpc::result(&id, &json!({}))?, stream),
             Ok(Call::Ask(mut asked)) => {
                 asked.may_decide = self.may_decide(peer, &asked);
                 rpc::result(&id, &self.put(*asked))?
@@ -210,12 +207,12 @@ impl Server {
         })
     }
 
-    /// Tells what moves until the other side goes away.
-    fn watch(&self, stream: &UnixStream) -> io::Result<()> {
+    /// Tells what moves once `answer` is there, until the other side goes away.
+    fn watch(&self, answer: &str, mut stream: &UnixStream) -> io::Result<()> {
         let (sender, notices) = channel();
         let watcher = WatcherId(NEXT_WATCHER.fetch_add(1, Ordering::Relaxed));
         self.inbox.put(Event::Watch { watcher, notices: sender });
-        let told = self.tell(&notices, stream);
+        let told = writeln!(stream, "{answer}").and_then(|()| self.tell(&notices, stream));
         self.inbox.put(Event::Unwatch(watcher));
         told
     }
