@@ -381,7 +381,12 @@ export function waiting() {
       h('button', { class: 'bad', on: { click: () => view.act.denyWithReason(one) } }, 'Deny…'),
       one.shown === 'editor' && h('span', { class: 'dim' }, 'also asked in the editor; the first answer counts'))
       : h('p', { class: 'dim' }, one.resume === 'ask_again' ? 'Its proxy is gone: the agent has to ask again.' : 'The editor has the question; it is only recorded here.')));
+  const held = document.activeElement, stood = held?.closest('.waits');
   settle($('waiting'), cards);
+  // Where the same revision is drawn anew its button keeps the focus; where another is, nobody has seen that yet.
+  if (!stood || held.isConnected) return;
+  const same = [...$('waiting').children].find((one) => one.dataset.key === stood.dataset.key && one.dataset.rev === stood.dataset.rev);
+  [...same?.querySelectorAll('button') || []].find((one) => one.textContent === held.textContent)?.focus({ preventScroll: true });
 }
 
 // ── words ──
