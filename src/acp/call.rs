@@ -1,5 +1,6 @@
 //! What one message says of a tool call.
 
+use crate::acp::arguments::Arguments;
 use crate::acp::claim::Claims;
 use crate::acp::fact::{CallStatus, CallUpdate, ClaimedIn};
 use crate::acp::v1::call_id;
@@ -55,6 +56,7 @@ pub(crate) fn read_chunk(update: Raw<'_>) -> Option<CallUpdate> {
         claims: claims.into_claims(),
         parent: parent(&fields),
         read_only: false,
+        arguments: Arguments::Untold,
         terminals: terminal(content).into_iter().collect(),
     })
 }
@@ -76,6 +78,7 @@ pub(crate) fn read(call: Raw<'_>, within: Option<ClaimedIn>) -> Option<CallUpdat
         claims: claims.into_claims(),
         parent: parent(&fields),
         read_only,
+        arguments: Arguments::read(fields.member("rawInput")),
         terminals: fields.elements("content").filter_map(terminal).collect(),
     })
 }

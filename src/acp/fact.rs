@@ -1,5 +1,6 @@
 //! What a frame means to us: closed, and the same for every protocol version.
 
+use crate::acp::arguments::Arguments;
 use crate::base::{CallId, SessionId};
 use crate::wire::IdToken;
 
@@ -248,6 +249,8 @@ pub struct CallUpdate {
     pub parent: Option<CallId>,
     /// True where the content (input or tool name) proves that it cannot write; false is no proof of anything.
     pub read_only: bool,
+    /// What its arguments say that were told in this message.
+    pub arguments: Arguments,
     /// Terminals that it shows.
     pub terminals: Vec<String>,
 }

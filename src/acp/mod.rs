@@ -10,13 +10,15 @@
 //! 3. What we rewrite keeps every byte that is not ours
 //!    (`author::tests::a_note_goes_in_as_the_last_block_and_every_other_byte_stays`).
 //! 4. Nobody is asked where a program could answer (`client::tests::nobody_is_asked_where_a_program_could_answer`).
-//! 5. Only the agent's own name for a tool proves that it only reads
-//!    (`claim::tests::only_the_agents_own_name_proves_that_a_tool_only_reads`).
+//! 5. That a tool only reads is proven by the agent's own name for it, or by arguments that have nothing to write with; its
+//!    kind alone proves nothing (`claim::tests::only_the_agents_own_name_proves_that_a_tool_only_reads`,
+//!    `arguments::tests::anything_else_is_no_readers`).
 //!
 //! **Uses.** `base`, `wire`.
 //!
 //! **Not here.** Which request a response answers (`router`); whether a claim is true (`ledger`).
 
+mod arguments;
 pub mod asking;
 pub mod author;
 mod call;
@@ -29,6 +31,7 @@ mod v1;
 mod v2;
 mod wanted;
 
+pub use arguments::Arguments;
 pub use client::{Questions, questions};
 pub use dialect::{Dialect, read_answer, read_call, read_error};
 pub use fact::{

@@ -1,6 +1,6 @@
 //! Which calls a session has open, and what is known of each.
 
-use crate::acp::{CallStatus, CallUpdate, Said};
+use crate::acp::{Arguments, CallStatus, CallUpdate, Said};
 use crate::base::{CallId, Digest, RepoPath, RootId, TurnNo, WallNs, WindowId};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -20,6 +20,8 @@ pub struct OpenCall {
     pub kind: String,
     /// Whether the agent's name for its tool proves that it cannot write.
     pub read_only: bool,
+    /// What its arguments have to write with, by all that was told of them.
+    pub arguments: Arguments,
     /// What the command does that it runs.
     pub runs: Runs,
     /// The call that contains it.
@@ -36,9 +38,15 @@ pub struct OpenCall {
 }
 
 impl OpenCall {
-    /// Says whether its content proves that it cannot write: its tool only reads, or the command that it told does.
+    /// Says whether its content proves that it cannot write: its tool only reads, or the command that it told does, or what it was
+    /// given has nothing to write with.
     pub fn cannot_write(&self) -> bool {
-        self.read_only || self.runs == Runs::Reads
+        self.read_only || self.runs == Runs::Reads || self.is_reader()
+    }
+
+    /// Says whether its kind says that it reads and its arguments have nothing to write with.
+    fn is_reader(&self) -> bool {
+        matches!(self.kind.as_str(), "read" | "search") && self.arguments == Arguments::OfAReader
     }
 }
 
@@ -132,6 +140,7 @@ impl Calls {
             title: String::new(),
             kind: String::new(),
             read_only: false,
+            arguments: Arguments::Untold,
             runs: Runs::Untold,
             parent: None,
             closed: false,
@@ -233,8 +242,10 @@ fn refine(known: &mut OpenCall, update: &CallUpdate) {
         known.kind.clone_from(kind);
     }
     known.read_only |= update.read_only;
+    known.arguments = known.arguments.max(update.arguments);
     if update.claims.iter().any(|claim| claim.says != Said::Location) {
         known.runs = Runs::MayWrite;
+        known.arguments = Arguments::Others;
     }
     if update.parent.is_some() {
         known.parent.clone_from(&update.parent);
@@ -254,6 +265,7 @@ mod tests {
             claims: Vec::new(),
             parent: None,
             read_only: false,
+            arguments: Arguments::Untold,
             terminals: Vec::new(),
         }
     }
