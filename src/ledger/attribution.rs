@@ -101,13 +101,19 @@ impl Evidence {
         if let Some(credit) = &self.mediated {
             return vec![Stretch { text: None, credit: credit.clone() }];
         }
-        let claims = self.claims(index);
+        let mut claims = self.claims(index);
+        // What a call that failed told may be done in part; what left no line did not happen.
+        claims.retain(|claim| {
+            let failed = self.suspects.len() > 1 && self.suspects[claim.suspect].failed();
+            !failed || !claim.body.left_nothing_in(after)
+        });
+        let unwritten = self.unwritten(index, after);
         let mut stretches: Vec<Stretch> = Vec::new();
         for found in explain(before, after, &claims) {
             let credit = match found.by.as_slice() {
-                [] => self.rest(None),
+                [] => self.rest(None, &unwritten),
                 &[only] if (!before.is_empty() || found.text != *after) && self.is_blind(only, index) => {
-                    self.blind(only, index)
+                    self.blind(only, index, &unwritten)
                 }
                 by => self.claimed(by),
             };
@@ -115,7 +121,9 @@ impl Evidence {
         }
         match stretches.last_mut() {
             Some(last) if last.text.as_ref() == Some(after) => last.text = None,
-            Some(_) | None => stretches.push(Stretch { text: None, credit: self.rest(Some(index)) }),
+            Some(_) | None => {
+                stretches.push(Stretch { text: None, credit: self.rest(Some(index), &unwritten) })
+            }
         }
         stretches
     }
@@ -129,13 +137,14 @@ impl Evidence {
         let by: BTreeSet<usize> =
             self.claims(index).iter().filter(|claim| tells(claim)).map(|claim| claim.suspect).collect();
         let by: Vec<usize> = by.into_iter().collect();
-        if by.is_empty() { self.rest(Some(index)) } else { self.claimed(&by) }
+        if by.is_empty() { self.rest(Some(index), &BTreeSet::new()) } else { self.claimed(&by) }
     }
 
     /// Credits what no claim explains.
     ///
-    /// With `index`: a suspect that told the text it writes here has had all that is its own.
-    pub(super) fn rest(&self, index: Option<&FactIndex>) -> Credit {
+    /// With `index`: a suspect that told the text it writes here has had all that is its own. `unwritten`: those whose
+    /// writing came after the step.
+    fn rest(&self, index: Option<&FactIndex>, unwritten: &BTreeSet<usize>) -> Credit {
         let passed = |suspect: &Suspect| {
             self.tellers
                 .iter()
@@ -166,26 +175,35 @@ impl Evidence {
                 Some(only) => self.named(Grade::Sole, only),
                 None => self.nobody(),
             },
-            several => self.among(several, receives),
+            several => self.among(several, receives, unwritten),
         }
     }
 
     /// Credits what one of several did. That one had ended before the last change is no word on what came before it in the
     /// same step: so only those are passed over that say that they read, or were heard of only when the command that had
     /// the whole step to itself had ended.
-    fn among(&self, several: &[Suspect], receives: impl Fn(&&Suspect) -> bool) -> Credit {
+    fn among(
+        &self,
+        several: &[Suspect],
+        receives: impl Fn(&&Suspect) -> bool,
+        unwritten: &BTreeSet<usize>,
+    ) -> Credit {
         let moment = &self.moment;
         let looked = WallNs(moment.floor.0.saturating_add(WITH_THE_LOOK));
         let reads = |one: &Suspect| {
             one.is_weak() && (one.ended_before(moment.earliest) || one.announced_after(moment.latest))
         };
+        let command = |other: &&Suspect| !other.kind.names_its_targets() && receives(other);
+        // Whoever names the path contradicts only one that does not.
         let before = |one: &Suspect| {
-            let commands = several.iter().filter(|other| !other.kind.names_its_targets() && receives(other));
-            !one.kind.names_its_targets() && commands.into_iter().any(|other| one.followed(other, moment))
+            let agrees = |other: &&Suspect| other.claims_path() || !one.claims_path();
+            !one.kind.names_its_targets()
+                && several.iter().filter(command).filter(agrees).any(|other| one.followed(other, moment))
         };
         let passed_over =
-            |one: &Suspect| !one.claims_path() && (one.ended_before(looked) || reads(one) || before(one));
-        let remain: Vec<&Suspect> = several.iter().filter(|one| !passed_over(one)).collect();
+            |one: &Suspect| before(one) || !one.claims_path() && (one.ended_before(looked) || reads(one));
+        let written = several.iter().enumerate().filter(|(at, _)| !unwritten.contains(at));
+        let remain: Vec<&Suspect> = written.map(|(_, one)| one).filter(|one| !passed_over(one)).collect();
         match remain.as_slice() {
             [] => self.nobody(),
             [only] => match Some(*only).filter(&receives) {
@@ -194,6 +212,24 @@ impl Evidence {
             },
             remain => self.contested(remain),
         }
+    }
+
+    /// Returns the suspects that told what they do to this path and of which nothing has come about by the end of the step:
+    /// they wrote later. A command may do more than it says.
+    fn unwritten(&self, index: &FactIndex, after: &Text) -> BTreeSet<usize> {
+        let yet_to_come = |suspect: &Suspect| {
+            let bodies = || suspect.claims.iter().map(|&number| &index.claim(number).body);
+            let deletes = suspect.kind == ToolKind::Delete && !self.gone;
+            let told = || bodies().filter(|body| **body != ClaimBody::Location);
+            let absent = |body: &ClaimBody| body.is_yet_to_come(after);
+            suspect.claims_path()
+                && (deletes && told().next().is_none() || told().next().is_some() && told().all(absent))
+        };
+        let numbered = self.suspects.iter().enumerate();
+        numbered
+            .filter(|(_, one)| one.kind != ToolKind::Execute && yet_to_come(one))
+            .map(|(at, _)| at)
+            .collect()
     }
 
     /// Says whether a suspect told what it wrote and not over what, and told it only after the look before the step:
@@ -212,9 +248,9 @@ impl Evidence {
     }
 
     /// Credits what a suspect overwrote without a look: a command has it like all that it writes, by being alone.
-    fn blind(&self, only: usize, index: &FactIndex) -> Credit {
+    fn blind(&self, only: usize, index: &FactIndex, unwritten: &BTreeSet<usize>) -> Credit {
         if self.suspects[only].kind == ToolKind::Execute {
-            return self.rest(Some(index));
+            return self.rest(Some(index), unwritten);
         }
         self.contested(&self.suspects.iter().collect::<Vec<_>>())
     }

@@ -60,6 +60,7 @@ mod standing;
 mod study;
 mod suspect;
 mod tally;
+mod told;
 mod view;
 mod window;
 

@@ -4,8 +4,7 @@ use crate::base::{CallId, RepoPath, SessionKey, TurnNo, WallNs};
 use crate::ledger::moment::Moment;
 use crate::ledger::slots::{Slot, Slots};
 use crate::ledger::{
-    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, ClaimText, Closing, Hi, Kin, Purpose, ToolKind,
-    Window,
+    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Closing, Hi, Kin, Purpose, ToolKind, Window,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -518,12 +517,16 @@ impl Suspect {
     }
 
     /// Says whether it was announced only after the change and the end of `other`, which had been announced before anything
-    /// of the step was written: in sequence, the change is the other's.
+    /// of the step was written, or before this one can have written: in sequence, the change is the other's.
     pub(super) fn followed(&self, other: &Self, moment: &Moment) -> bool {
         let over = |at: WallNs| {
             other.spans.iter().all(|span| !span.is_lost() && span.hi().is_some_and(|hi| hi <= at))
         };
-        let alone = other.spans.iter().any(|span| span.opened <= moment.floor);
+        let may_write = self.spans.iter().map(|span| span.lo).min();
+        let alone = other
+            .spans
+            .iter()
+            .any(|span| span.opened <= moment.floor || may_write.is_some_and(|from| span.opened <= from));
         alone && self.announced().is_some_and(|at| moment.latest < at && over(at))
     }
 
@@ -566,25 +569,6 @@ impl ClaimBody {
             | Self::Diff { .. }
             | Self::Delete
             | Self::Move { .. } => true,
-        }
-    }
-}
-
-impl ClaimBody {
-    /// Says whether it tells the text that `blind` tells, and over what, which `blind` does not.
-    pub(super) fn tells_over(&self, blind: &Self) -> bool {
-        fn texts(body: &ClaimBody) -> Option<(Option<&ClaimText>, &ClaimText)> {
-            match body {
-                ClaimBody::Whole { old, new } | ClaimBody::Diff { old, new } => Some((old.as_ref(), new)),
-                ClaimBody::Location
-                | ClaimBody::Fragment { .. }
-                | ClaimBody::Delete
-                | ClaimBody::Move { .. } => None,
-            }
-        }
-        match (texts(self), texts(blind)) {
-            (Some((Some(_), own)), Some((None, other))) => own == other,
-            (_, _) => false,
         }
     }
 }
