@@ -1,7 +1,7 @@
 //! The race harness: `cargo run --release --example race -- [--seeds N] [--seed N] [--person] [--trace]`.
 //!
 //! Prints, per kind of call and grade, how the lines that a scripted agent, its background jobs and a person wrote were
-//! attributed. Without `--person` both casts are played. It ends with 1 where a line is attributed wrongly.
+//! attributed. Without `--person` it is played with and without one. It ends with 1 where a line is attributed wrongly.
 
 #![allow(
     clippy::print_stdout,
@@ -31,7 +31,8 @@ fn main() {
         Some(seed) => seed..seed + 1,
         None => 0..value("--seeds").unwrap_or(2_000),
     };
-    let draws: &[Draw] = if has("--hostile") { &[Draw::Hostile] } else { &[Draw::Measured, Draw::Hostile] };
+    let draws: &[Draw] =
+        if has("--hostile") { &[Draw::Hostile] } else { &[Draw::Measured, Draw::Loose, Draw::Hostile] };
     let people: &[bool] = if has("--person") { &[true] } else { &[false, true] };
     let mut wrong = 0;
     for (draw, person) in draws.iter().flat_map(|&draw| people.iter().map(move |&person| (draw, person))) {

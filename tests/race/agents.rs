@@ -18,6 +18,8 @@ pub(crate) struct Agent {
     pub(crate) input: Input,
     /// Whether it tells edits as whole files.
     pub(crate) whole: bool,
+    /// Whether it tells the text of an edit that it asks for, and else only the path.
+    pub(crate) texts_when_asking: bool,
     /// What it tells of the text that it overwrites with a whole file.
     pub(crate) overwrites: Overwrites,
     /// From the last write to the end of a call.
@@ -48,6 +50,8 @@ pub(crate) enum Overwrites {
 pub(crate) enum Reads {
     /// Nothing: by its kind alone it may be a command.
     Bare,
+    /// Its arguments, which have nothing to write with.
+    Arguments,
     /// The tool's name, at this place of `_meta`.
     Meta(&'static [&'static str], &'static str),
     /// The tool's name as the title.
@@ -61,7 +65,8 @@ pub(crate) enum Reads {
 impl Reads {
     pub(crate) fn tell(self, update: &mut Value) {
         match self {
-            Self::Bare | Self::Id(_) => {}
+            Self::Bare => update["rawInput"] = json!({}),
+            Self::Arguments | Self::Id(_) => {}
             Self::Command => update["rawInput"] = json!({"command": ["bash", "-lc", "cat f0"], "cwd": ROOT}),
             Self::Meta(path, tool) => {
                 let value = path.iter().rev().fold(json!(tool), |value, name| json!({ (*name): value }));
@@ -75,7 +80,7 @@ impl Reads {
     pub(crate) fn id(self, id: String) -> String {
         match self {
             Self::Id(tool) => format!("{tool}__{id}"),
-            Self::Bare | Self::Command | Self::Meta(..) | Self::Title(_) => id,
+            Self::Bare | Self::Arguments | Self::Command | Self::Meta(..) | Self::Title(_) => id,
         }
     }
 }
@@ -88,6 +93,7 @@ const fn agent(name: &'static str, edit: (i64, i64), shell: (i64, i64), end: (u6
         asks: Some((1, 36)),
         input: Input::Announced,
         whole: false,
+        texts_when_asking: false,
         overwrites: Overwrites::Sometimes,
         end,
         client: false,
@@ -156,10 +162,11 @@ pub(crate) const AGENTS: [Agent; 13] = [
         client: true,
         input: Input::Before,
         asks: None,
+        reads: Reads::Arguments,
         ..agent("kimi", (390, 1670), (400, 450), (1, 5))
     },
-    Agent { asks: Some((5, 20)), ..agent("copilot", (3, 10), (15, 30), (1, 11)) },
-    Agent { asks: None, ..agent("pi", (-1, 18), (10, 25), (1, 5)) },
+    Agent { asks: Some((5, 20)), reads: Reads::Arguments, ..agent("copilot", (3, 10), (15, 30), (1, 11)) },
+    Agent { asks: None, reads: Reads::Arguments, ..agent("pi", (-1, 18), (10, 25), (1, 5)) },
     Agent {
         reads: Reads::Meta(&["tool_name"], "read_file"),
         overwrites: Overwrites::Patches,
@@ -168,9 +175,10 @@ pub(crate) const AGENTS: [Agent; 13] = [
     },
     Agent {
         client: true,
+        texts_when_asking: true,
         input: Input::WithWrite,
         asks: Some((12, 20)),
         ..agent("fast-agent", (360, 930), (350, 370), (1, 270))
     },
-    Agent { asks: None, ..agent("openhands", (-10, 10), (34, 259), (2, 12)) },
+    Agent { asks: None, reads: Reads::Arguments, ..agent("openhands", (-10, 10), (34, 259), (2, 12)) },
 ];

@@ -75,7 +75,7 @@ impl Judge<'_> {
             let passed = credit.grade == Grade::Mediated;
             let grade = if passed { Grade::InTurn } else { credit.grade };
             return match line.writer {
-                Writer::Call(op) => self.miss(op, line, (grade, row), table),
+                Writer::Call(op) => self.miss(op, line, (credit, grade, row), table),
                 Writer::Person | Writer::Job(_) if passed => table.count(row, Verdict::Nobody, grade),
                 Writer::Person | Writer::Job(_) => table.count(row, Verdict::Right, grade),
             };
@@ -137,16 +137,26 @@ impl Judge<'_> {
     }
 
     /// Counts a line of a call that is attributed to nobody, and why.
-    fn miss(&self, op: usize, line: &Line<'_>, (grade, row): (Grade, &'static str), table: &mut Table) {
+    fn miss(
+        &self,
+        op: usize,
+        line: &Line<'_>,
+        (credit, grade, row): (&Credit, Grade, &'static str),
+        table: &mut Table,
+    ) {
         table.count(row, Verdict::Nobody, grade);
         let stirred = self.truth.was_stirred(line.path, line.at);
         let reason = Reason::of(self.ops, op, (line.path, line.at), stirred);
         table.miss(row, reason);
         let own = &self.ops[op];
-        let beside: Vec<&str> =
-            rivals(self.ops, op, (line.path, line.at)).into_iter().map(|op| op.id.as_str()).collect();
+        let beside: Vec<String> = rivals(self.ops, op, (line.path, line.at))
+            .into_iter()
+            .map(|rival| {
+                format!("{} ({}, heard {:?}, {:?})", rival.id, rival.work.as_str(), rival.heard, rival.span)
+            })
+            .collect();
         table.missed.push(format!(
-            "seed {}: {}: {:?} at {} is {}, {}: {} ({row}, {:?}, {:?}, heard {:?}, {:?}) beside [{}]",
+            "seed {}: {}: {:?} at {} is {}, {}: {} ({row}, {:?}, {:?}, heard {:?}, {:?}) beside [{}] candidates [{}]",
             self.seed,
             line.path,
             line.text,
@@ -158,7 +168,8 @@ impl Judge<'_> {
             own.input,
             own.heard,
             own.span,
-            beside.join(" "),
+            beside.join(", "),
+            credit.candidates.iter().map(|key| key.call.to_string()).collect::<Vec<_>>().join(" "),
         ));
     }
 }

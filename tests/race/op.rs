@@ -123,8 +123,10 @@ pub(crate) enum Input {
 /// Where the timing comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Draw {
-    /// Each race is one of the agents that were measured.
+    /// Each race is one of the agents that were measured, behind a proxy as it was measured.
     Measured,
+    /// The same agents with manners that none of them has, behind a proxy that is far slower than it was measured.
+    Loose,
     /// Each call draws from all that was ever seen, and far more often from its worst.
     Hostile,
 }
@@ -222,7 +224,7 @@ impl Op {
     /// Draws a call of a measured agent. `asks`: the person is asked first.
     pub(crate) fn measured(
         dice: &mut Dice,
-        (agent, asks): (&Agent, bool),
+        (agent, asks, draw): (&Agent, bool, Draw),
         work: Work,
         (id, turn): (String, u32),
     ) -> Self {
@@ -235,7 +237,11 @@ impl Op {
             None => (First::Message, drawn.unsigned_abs()),
         };
         let cut = dice.percent(4);
-        let end = if cut || dice.percent(2) { None } else { Some(dice.within(agent.end.0, agent.end.1)) };
+        let end = if cut || draw == Draw::Loose && dice.percent(2) {
+            None
+        } else {
+            Some(dice.within(agent.end.0, agent.end.1))
+        };
         Self { first, input: agent.input, gap, end, cut, ..Self::plain(dice, work, (id, turn)) }
     }
 

@@ -6,9 +6,20 @@ use super::stage::{Beat, ROOT, Race, full};
 use super::truth::Writer;
 use serde_json::{Value, json};
 
-/// What a call of a measured agent does, in parts of a hundred. Edits that tell only a path, or nothing, are no measured
-/// agent's; a few are drawn for those that were not measured.
-const MEASURED: [(Work, usize); 10] = [
+/// What a call of a measured agent does, in parts of a hundred.
+const MEASURED: [(Work, usize); 8] = [
+    (Work::Fragment, 36),
+    (Work::Whole, 12),
+    (Work::Create, 12),
+    (Work::Delete, 4),
+    (Work::Shell, 12),
+    (Work::Spelled, 12),
+    (Work::Look, 8),
+    (Work::Read, 12),
+];
+
+/// The same with a few edits that tell only a path, or nothing.
+const LOOSE: [(Work, usize); 10] = [
     (Work::Fragment, 32),
     (Work::Whole, 12),
     (Work::Create, 12),
@@ -41,8 +52,8 @@ fn work() -> Vec<Work> {
     often.into_iter().chain(all).collect()
 }
 
-fn measured() -> Vec<Work> {
-    MEASURED.iter().flat_map(|(work, parts)| std::iter::repeat_n(*work, *parts)).collect()
+fn parts(of: &[(Work, usize)]) -> Vec<Work> {
+    of.iter().flat_map(|(work, parts)| std::iter::repeat_n(*work, *parts)).collect()
 }
 
 impl Race {
@@ -54,10 +65,14 @@ impl Race {
             return;
         }
         self.batches -= 1;
-        let most = if self.cast.draw == Draw::Measured { self.agent.parallel + 1 } else { 4 };
+        let most = if self.cast.draw == Draw::Hostile { 4 } else { self.agent.parallel + 1 };
         let side = most > 1 && self.cast.batches && self.dice.percent(35);
         let count = if side { self.dice.within(2, most.max(2)) } else { 1 };
-        let mut works = if self.cast.draw == Draw::Measured { measured() } else { work() };
+        let mut works = match self.cast.draw {
+            Draw::Measured => parts(&MEASURED),
+            Draw::Loose => parts(&LOOSE),
+            Draw::Hostile => work(),
+        };
         let mut start = 0;
         for _ in 0..count {
             let at = self.ops.len();
@@ -67,10 +82,10 @@ impl Race {
             let drawn = works[self.dice.index(works.len())];
             let mut op = match self.cast.draw {
                 Draw::Hostile => Op::hostile(&mut self.dice, drawn, (id, self.turn)),
-                Draw::Measured => {
+                draw @ (Draw::Measured | Draw::Loose) => {
                     let work = self.manner(drawn);
                     let id = if work == Work::Read { self.agent.reads.id(id) } else { id };
-                    Op::measured(&mut self.dice, (self.agent, self.asks), work, (id, self.turn))
+                    Op::measured(&mut self.dice, (self.agent, self.asks, draw), work, (id, self.turn))
                 }
             };
             if op.cut {
@@ -103,6 +118,7 @@ impl Race {
         let lent = self.agent.client && self.lends;
         match work {
             Work::Fragment | Work::Whole | Work::Create if lent => Work::Client,
+            Work::Fragment | Work::Whole | Work::Create if self.tells_only_paths() => Work::PathOnly,
             Work::Fragment if self.agent.whole => Work::Whole,
             Work::Whole if self.agent.overwrites == Overwrites::Patches => Work::Fragment,
             Work::Fragment
@@ -119,6 +135,10 @@ impl Race {
         }
     }
 
+    fn tells_only_paths(&self) -> bool {
+        self.cast.draw == Draw::Measured && self.agent.texts_when_asking && !self.asks
+    }
+
     fn of_turn(&self) -> usize {
         self.ops.iter().filter(|op| op.turn == self.turn).count()
     }
@@ -128,7 +148,7 @@ impl Race {
         self.ops[at].heard.get_or_insert(self.now);
         let op = self.ops[at].clone();
         let mut update = json!({"sessionUpdate":"tool_call","toolCallId":op.id,"title":format!("work {at}"),"kind":op.work.kind(),"status":"in_progress"});
-        let knows = op.first == First::Write && self.cast.draw == Draw::Measured;
+        let knows = op.first == First::Write && self.cast.draw != Draw::Hostile;
         if op.input == Told::Announced || op.first == First::Permission || knows {
             self.describe(at, &mut update);
         }
@@ -187,9 +207,9 @@ impl Race {
         let told = match self.ops[at].work {
             Work::Whole | Work::Client => {
                 let blind = match (self.cast.draw, self.agent.overwrites) {
-                    (Draw::Hostile, _) | (Draw::Measured, Overwrites::Sometimes) => self.dice.percent(30),
-                    (Draw::Measured, Overwrites::Told | Overwrites::Patches) => false,
-                    (Draw::Measured, Overwrites::Afterwards) => true,
+                    (Draw::Hostile, _) | (_, Overwrites::Sometimes) => self.dice.percent(30),
+                    (_, Overwrites::Told | Overwrites::Patches) => false,
+                    (_, Overwrites::Afterwards) => true,
                 };
                 (file, (!blind).then_some(text), whole)
             }
@@ -207,7 +227,8 @@ impl Race {
     }
 
     fn describe(&mut self, at: usize, update: &mut Value) {
-        let measured = self.cast.draw == Draw::Measured;
+        let measured = self.cast.draw != Draw::Hostile;
+        let draw = self.cast.draw;
         let op = &mut self.ops[at];
         op.said |= op.told.is_some();
         op.named |= op.told.is_some() && op.work != Work::Silent;
@@ -227,11 +248,14 @@ impl Race {
                 update["rawInput"] = json!({"command": "git status --short"});
             }
             Work::Read => {
+                let reads = match (draw, self.agent.reads) {
+                    (Draw::Hostile, _) if at.is_multiple_of(2) => Reads::Arguments,
+                    (Draw::Hostile, _) | (Draw::Loose, Reads::Arguments) => Reads::Bare,
+                    (Draw::Measured | Draw::Loose, reads) => reads,
+                };
                 update["rawInput"] = json!({"path": full("f0")});
-                if measured {
-                    op.proven = self.agent.reads != Reads::Bare;
-                    self.agent.reads.tell(update);
-                }
+                op.proven = reads != Reads::Bare;
+                reads.tell(update);
             }
             Work::Fragment
             | Work::Whole
@@ -352,7 +376,7 @@ impl Race {
     }
 
     pub(super) fn done(&mut self, at: usize) {
-        let measured = self.cast.draw == Draw::Measured && self.agent.overwrites == Overwrites::Afterwards;
+        let measured = self.cast.draw != Draw::Hostile && self.agent.overwrites == Overwrites::Afterwards;
         if measured && self.ops[at].work == Work::Whole {
             self.tell_what_stood(at);
         }

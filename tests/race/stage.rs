@@ -198,8 +198,12 @@ impl Race {
     fn react(&mut self) {
         if self.world.waits() && !self.looking {
             self.looking = true;
-            let delay =
-                if self.dice.percent(5) { self.dice.within(100, 600) } else { self.dice.skewed(0, 60) };
+            let delay = match (self.cast.draw, self.dice.percent(5)) {
+                (Draw::Measured, false) => self.dice.skewed(0, 3),
+                (Draw::Measured, true) => self.dice.within(3, 60),
+                (Draw::Loose | Draw::Hostile, false) => self.dice.skewed(0, 60),
+                (Draw::Loose | Draw::Hostile, true) => self.dice.within(100, 600),
+            };
             self.plan(delay, Beat::Look);
         }
         for frame in std::mem::take(&mut self.world.agent) {
