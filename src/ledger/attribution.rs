@@ -217,6 +217,9 @@ impl Evidence {
     /// Returns the suspects that told what they do to this path and of which nothing has come about by the end of the step:
     /// they wrote later. A command may do more than it says.
     fn unwritten(&self, index: &FactIndex, after: &Text) -> BTreeSet<usize> {
+        if self.suspects.len() < 2 {
+            return BTreeSet::new();
+        }
         let yet_to_come = |suspect: &Suspect| {
             let bodies = || suspect.claims.iter().map(|&number| &index.claim(number).body);
             let deletes = suspect.kind == ToolKind::Delete && !self.gone;
