@@ -49,12 +49,22 @@ impl Backlog {
         }
     }
 
-    /// Appends what is owed to every log, as far as that can be done.
-    pub(crate) fn make_up_for_all(&mut self, perform: &mut dyn Perform) {
+    /// Appends what is owed to every log, as far as that can be done. Says of each other log how many records were lost, and why.
+    pub(crate) fn make_up_for_all(&mut self, perform: &mut dyn Perform) -> Vec<String> {
         let logs: Vec<Log> = self.0.keys().cloned().collect();
+        let mut lost = Vec::new();
         for log in logs {
-            let _ = self.make_up(perform, &log);
+            if let Err(reason) = self.make_up(perform, &log) {
+                let owed = self.0.remove(&log).unwrap_or_default();
+                let count = u64::from(owed.lost) + owed.records.len() as u64;
+                let of = match &log {
+                    Log::Root(root) => format!("root {root}"),
+                    Log::Session(session) => format!("session {session}"),
+                };
+                lost.push(format!("{count} records of {of} were never written: {reason}"));
+            }
         }
+        lost
     }
 
     fn make_up(&mut self, perform: &mut dyn Perform, log: &Log) -> Result<(), String> {
@@ -112,6 +122,22 @@ mod tests {
         let told = backlog.append(&mut disk, (&log, &turn(4)), Durability::Written);
         assert!(matches!(told, Ok(None)), "{told:?}");
     }
+
+    #[test]
+    fn what_can_never_be_written_is_said_at_the_end() {
+        let log = Log::Session(SessionKey::new("k"));
+        let fact = Record { at: WallNs(1), event: Event::TurnStarted { turn: TurnNo(1) } };
+        let (mut backlog, mut disk) = (Backlog::default(), Disk { full: true, kept: Vec::new() });
+        for _ in 0..2 {
+            drop(backlog.append(&mut disk, (&log, &fact), Durability::Written));
+        }
+        let lost = backlog.make_up_for_all(&mut disk);
+        assert_eq!(lost, ["2 records of session k were never written: no space left on device"]);
+        drop(backlog.append(&mut disk, (&log, &fact), Durability::Written));
+        disk.full = false;
+        assert!(backlog.make_up_for_all(&mut disk).is_empty() && disk.kept == [fact]);
+    }
+
     #[test]
     fn a_persons_word_is_never_written_late_and_is_no_loss() {
         let log = Log::Session(SessionKey::new("k"));

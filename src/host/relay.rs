@@ -440,7 +440,9 @@ impl Relay {
     }
 
     fn close(&mut self) {
-        self.backlog.make_up_for_all(self.perform.as_mut());
+        for lost in self.backlog.make_up_for_all(self.perform.as_mut()) {
+            tracing::warn!("{lost}");
+        }
         self.perform.close();
         self.wires.wait_written(LAST_WORDS);
         if let Some(voice) = &self.voice {
