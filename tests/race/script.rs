@@ -6,30 +6,19 @@ use super::stage::{Beat, ROOT, Race, full};
 use super::truth::Writer;
 use serde_json::{Value, json};
 
-/// What a call of a measured agent does, in parts of a hundred.
-const MEASURED: [(Work, usize); 8] = [
-    (Work::Fragment, 36),
-    (Work::Whole, 12),
-    (Work::Create, 12),
-    (Work::Delete, 4),
-    (Work::Shell, 12),
-    (Work::Spelled, 12),
-    (Work::Look, 8),
-    (Work::Read, 12),
-];
-
-/// The same with a few edits that tell only a path, or nothing.
-const LOOSE: [(Work, usize); 10] = [
-    (Work::Fragment, 32),
-    (Work::Whole, 12),
-    (Work::Create, 12),
-    (Work::Delete, 4),
-    (Work::PathOnly, 2),
-    (Work::Silent, 2),
-    (Work::Shell, 12),
-    (Work::Spelled, 12),
-    (Work::Look, 8),
-    (Work::Read, 12),
+/// What a call of a measured agent does, in parts of a hundred: as it was measured; and with a few edits that tell only a
+/// path, or nothing.
+const PARTS: [(Work, usize, usize); 10] = [
+    (Work::Fragment, 36, 32),
+    (Work::Whole, 12, 12),
+    (Work::Create, 12, 12),
+    (Work::Delete, 4, 4),
+    (Work::PathOnly, 0, 2),
+    (Work::Silent, 0, 2),
+    (Work::Shell, 12, 12),
+    (Work::Spelled, 12, 12),
+    (Work::Look, 8, 8),
+    (Work::Read, 12, 12),
 ];
 
 fn work() -> Vec<Work> {
@@ -52,8 +41,8 @@ fn work() -> Vec<Work> {
     often.into_iter().chain(all).collect()
 }
 
-fn parts(of: &[(Work, usize)]) -> Vec<Work> {
-    of.iter().flat_map(|(work, parts)| std::iter::repeat_n(*work, *parts)).collect()
+fn repeated(parts: impl Iterator<Item = (Work, usize)>) -> Vec<Work> {
+    parts.flat_map(|(work, count)| std::iter::repeat_n(work, count)).collect()
 }
 
 impl Race {
@@ -69,8 +58,8 @@ impl Race {
         let side = most > 1 && self.cast.batches && self.dice.percent(35);
         let count = if side { self.dice.within(2, most.max(2)) } else { 1 };
         let mut works = match self.cast.draw {
-            Draw::Measured => parts(&MEASURED),
-            Draw::Loose => parts(&LOOSE),
+            Draw::Measured => repeated(PARTS.iter().map(|&(work, measured, _)| (work, measured))),
+            Draw::Loose => repeated(PARTS.iter().map(|&(work, _, loose)| (work, loose))),
             Draw::Hostile => work(),
         };
         let mut start = 0;
