@@ -2,7 +2,7 @@
 
 use crate::acp::arguments::Arguments;
 use crate::acp::claim::Claims;
-use crate::acp::fact::{CallStatus, CallUpdate, ClaimedIn};
+use crate::acp::fact::{CallClaim, CallStatus, CallUpdate, ClaimedIn, Said};
 use crate::acp::v1::call_id;
 use crate::wire::{Fields, Raw};
 
@@ -70,17 +70,26 @@ pub(crate) fn read(call: Raw<'_>, within: Option<ClaimedIn>) -> Option<CallUpdat
     if !read_only {
         claims.call(&fields);
     }
+    let claims = claims.into_claims();
     Some(CallUpdate {
         call: id,
         title: fields.string("title"),
         kind: fields.string("kind"),
         status: fields.text("status").map(|it| status(&it)),
-        claims: claims.into_claims(),
         parent: parent(&fields),
         read_only,
-        arguments: Arguments::read(fields.member("rawInput")),
+        arguments: arguments(&fields, &claims),
+        claims,
         terminals: fields.elements("content").filter_map(terminal).collect(),
     })
+}
+
+/// Where a text is told that is written, the call writes, and its arguments are not read: the text may be one of them.
+fn arguments(fields: &Fields<'_>, claims: &[CallClaim]) -> Arguments {
+    if claims.iter().any(|claim| claim.says != Said::Location) {
+        return Arguments::Untold;
+    }
+    Arguments::read(fields.member("rawInput"))
 }
 
 fn status(word: &str) -> CallStatus {

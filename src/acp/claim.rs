@@ -562,7 +562,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_agents_own_name_proves_that_a_tool_only_reads() {
+    fn a_kind_proves_nothing_and_the_agents_own_name_that_a_tool_only_reads() {
         let reads = |fields: Value| {
             let mut call = fields;
             let id = call.get("toolCallId").cloned().unwrap_or_else(|| "t".into());

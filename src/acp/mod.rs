@@ -11,7 +11,7 @@
 //!    (`author::tests::a_note_goes_in_as_the_last_block_and_every_other_byte_stays`).
 //! 4. Nobody is asked where a program could answer (`client::tests::nobody_is_asked_where_a_program_could_answer`).
 //! 5. That a tool only reads is proven by the agent's own name for it, or by arguments that have nothing to write with; its
-//!    kind alone proves nothing (`claim::tests::only_the_agents_own_name_proves_that_a_tool_only_reads`,
+//!    kind alone proves nothing (`claim::tests::a_kind_proves_nothing_and_the_agents_own_name_that_a_tool_only_reads`,
 //!    `arguments::tests::anything_else_is_no_readers`).
 //!
 //! **Uses.** `base`, `wire`.
