@@ -462,7 +462,7 @@ fn moves_the_listing(event: &Journaled) -> bool {
         || matches!(event, Journaled::GateBlocked { .. } | Journaled::GateReleased { .. })
 }
 
-/// Returns the time from which on what is journaled may be missing in answers that are asked for now.
+/// Returns the time from which on what is journaled may be missing in answers to what is asked at this moment.
 fn shortly_before() -> WallNs {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     WallNs(i64::try_from(now.saturating_sub(MARGIN).as_nanos()).unwrap_or_default())
