@@ -177,7 +177,8 @@ impl Asking {
     }
 }
 
-fn placed(root: Option<&str>, path: &str) -> String {
+/// Places a path beneath the root that was named with it; an absolute one stands for itself.
+pub(super) fn placed(root: Option<&str>, path: &str) -> String {
     match root {
         Some(root) if !path.starts_with('/') => format!("{}/{path}", root.trim_end_matches('/')),
         _ => path.to_owned(),

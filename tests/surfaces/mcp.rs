@@ -73,6 +73,22 @@ fn what_is_said_is_signed_by_the_agent() {
 }
 
 #[test]
+fn a_path_is_beneath_the_root_that_is_named_with_it_or_absolute() {
+    let blame = super::corpus().into_iter().find(|(name, _)| *name == "blame").unwrap().1;
+    let fake = Fake { blame: Some(blame), ..Fake::answering(decided()) };
+    let agent = Agent { doors: Arc::new(fake), may: BTreeSet::new() };
+    let of = |path: &str| {
+        call("review_blame", json!({ "session_id": "new", "path": path, "root": "/home/me/repo" }))
+    };
+    agent.says(&[of("src/a.rs"), of("/home/me/repo/src/a.rs")]);
+    let asked = agent.doors.asked();
+    assert_eq!(asked.len(), 2);
+    for (_, _, ask) in &asked {
+        assert!(matches!(ask, Ask::Blame { path } if path == "/home/me/repo/src/a.rs"), "{asked:?}");
+    }
+}
+
+#[test]
 fn an_agent_decides_only_where_it_may() {
     let state = |session: &str| {
         call(

@@ -7,7 +7,7 @@ use crate::base::SessionKey;
 use crate::config::McpMay;
 use crate::ledger::{SessionRowShape, Who};
 use crate::review::{Answer, Ask, Problem, ProblemKind};
-use crate::surface::methods::Asking;
+use crate::surface::methods::{Asking, placed};
 use crate::surface::port::Doors;
 use crate::surface::terminal::counted;
 use serde_json::{Value, json};
@@ -53,10 +53,7 @@ impl Visit<'_> {
             }
             "review_blame" => {
                 let from = arguments.get("from").and_then(Value::as_u64).unwrap_or(1);
-                let path = match text("root") {
-                    Some(root) => format!("{}/{}", root.trim_end_matches('/'), wanted("path")?),
-                    None => wanted("path")?,
-                };
+                let path = placed(text("root").as_deref(), &wanted("path")?);
                 self.blame(&wanted("session_id")?, path, usize::try_from(from).unwrap_or(usize::MAX))
             }
             "review_set_state" => self.method("review.set_state", McpMay::Decide, arguments),
