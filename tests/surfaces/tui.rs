@@ -1,7 +1,7 @@
 //! The terminal UI without a terminal: messages in, screens and commands out.
 
 use crate::{comment, entry_hunk, rich_listing, snapshot, text_hunk};
-use hunkgate::ledger::{ListingShape, Outcome};
+use hunkgate::ledger::{CommentShape, ListingShape, Outcome};
 use hunkgate::review::{
     Answer, Ask, Decide, DecideVerb, DocketAnswer, DocketAsk, Problem, ProblemKind, Response, Selector,
 };
@@ -483,6 +483,24 @@ fn an_outdated_comment_keeps_its_old_text_and_a_draft_survives_what_the_agent_do
         panic!("{cmds:?}")
     };
     assert_eq!((path.as_str(), *line_start, body.as_str()), ("/home/me/repo/src/a.rs", 10, "why"));
+}
+
+#[test]
+fn what_was_said_of_a_file_is_no_draft_for_it_or_for_its_namesake_in_another_root() {
+    let mut desk = Desk::with((100, 30), three());
+    desk.keys("g c w h y enter");
+    let made: CommentShape = serde_json::from_value(comment(false)).unwrap();
+    let said = |root: &str| {
+        let made = CommentShape { root: root.to_owned(), ..made.clone() };
+        Msg::Answered(Tag::Comment, Box::new(Answer::Commented(made)))
+    };
+    desk.model.update(said("/home/me/other"));
+    desk.keys("c");
+    assert!(desk.rows()[29].contains("why"), "{}", desk.screen());
+    desk.keys("enter");
+    desk.model.update(said("/home/me/repo"));
+    desk.keys("c");
+    assert!(!desk.rows()[29].contains("why"), "{}", desk.screen());
 }
 
 #[test]

@@ -26,7 +26,8 @@ impl Model {
             }
             (Tag::Decision, answer) => self.decided(answer),
             (Tag::Comment, Answer::Commented(comment)) => {
-                self.drafts.remove(&comment.path);
+                let file = FileKey { root: comment.root, path: comment.path };
+                self.drafts.remove(&file.absolute());
                 self.say("commented: the agent reads it with your next prompt", Look::Good);
                 self.look_again()
             }
