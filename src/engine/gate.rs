@@ -115,6 +115,7 @@ enum Stage {
 
 /// What holds a request.
 struct Block {
+    root: Option<String>,
     path: String,
     damaged: bool,
     because: String,
@@ -325,7 +326,9 @@ impl Engine {
             self.blocking(gated, listing)
         } else {
             let because = review::render(answer);
-            Some(Block { path: self.gate_path(gated), damaged: false, because, hunks: BTreeSet::new() })
+            let (root, path) = self.gate_place(gated).unzip();
+            let path = path.unwrap_or_default();
+            Some(Block { root, path, damaged: false, because, hunks: BTreeSet::new() })
         };
         match block {
             Some(block) => self.gate_holds(gate, &block),
@@ -335,11 +338,14 @@ impl Engine {
         }
     }
 
-    fn gate_path(&self, gated: &Gated) -> String {
+    /// Returns the root and the path that a request is about, the first of several.
+    fn gate_place(&self, gated: &Gated) -> Option<(String, String)> {
         match &gated.about {
-            About::Files(files) => files.first().map(|(_, path)| path_text(path)).unwrap_or_default(),
-            About::Agent => String::new(),
-            About::Command(root) => self.ledger.root_path(root),
+            About::Files(files) => {
+                files.first().map(|(root, path)| (self.ledger.root_path(root), path_text(path)))
+            }
+            About::Agent => None,
+            About::Command(root) => Some((self.ledger.root_path(root), self.ledger.root_path(root))),
         }
     }
 
@@ -349,14 +355,15 @@ impl Engine {
         let damaged = |root: &RootId| self.ledger.degraded(key, root);
         let damage = match &gated.about {
             About::Files(files) => {
-                files.iter().find_map(|(root, path)| Some((path_text(path), damaged(root)?)))
+                files.iter().find_map(|(root, path)| Some((root, path_text(path), damaged(root)?)))
             }
-            About::Command(root) => damaged(root).map(|why| (self.ledger.root_path(root), why)),
+            About::Command(root) => damaged(root).map(|why| (root, self.ledger.root_path(root), why)),
             About::Agent => None,
         };
-        if let Some((path, why)) = damage {
+        if let Some((root, path, why)) = damage {
+            let root = Some(self.ledger.root_path(root));
             let because = format!("what stands there cannot be trusted: {why}");
-            return Some(Block { path, damaged: true, because, hunks: BTreeSet::new() });
+            return Some(Block { root, path, damaged: true, because, hunks: BTreeSet::new() });
         }
         let held: Vec<&HunkShape> = listing.hunks.iter().filter(|hunk| self.waits_for(gated, hunk)).collect();
         let first = held.first()?;
@@ -367,7 +374,8 @@ impl Engine {
         };
         let because = format!("{} {noun} {whose} {verb} not reviewed", held.len());
         let hunks = held.iter().map(|hunk| hunk.id.clone()).collect();
-        Some(Block { path: first.path.clone(), damaged: false, because, hunks })
+        let (root, path) = (Some(first.root.clone()), first.path.clone());
+        Some(Block { root, path, damaged: false, because, hunks })
     }
 
     /// Says whether a request waits for the review of a hunk.
@@ -388,13 +396,13 @@ impl Engine {
         gated.stage = Stage::Standing;
         let title = if gated.wanted.title.is_empty() { &gated.method } else { &gated.wanted.title };
         let tool = self.setup.redactor.redact(title);
-        let shape = GateShape { tool: tool.to_string(), path: block.path.clone() };
+        let shape = GateShape { tool: tool.to_string(), path: block.path.clone(), root: block.root.clone() };
         let fresh = gated.shown.is_none();
         let moved = gated.shown.as_ref() != Some(&shape);
         if !fresh && (moved || gated.because != block.because) {
             gated.rev += 1;
         }
-        gated.shown = Some(shape);
+        gated.shown = Some(shape.clone());
         (gated.because, gated.damaged) = (block.because.clone(), block.damaged);
         let (session, call, name) = (gated.keeper.clone(), gated.wanted.call.clone(), gated.name.clone());
         if fresh {
@@ -404,11 +412,13 @@ impl Engine {
                 turn: self.turn_of(&session),
                 tool: tool.clone(),
                 path: self.setup.redactor.redact(&block.path),
+                root: block.root.as_deref().map(|root| self.setup.redactor.redact(root)),
                 because: self.setup.redactor.redact(&block.because),
             };
             self.gate_records(&session, event);
             let command = self.command_of_session(&session);
-            let text = review::waits((tool.as_str(), &block.path), &block.because, &command);
+            let place = shape.place(self.root_paths(&session).iter().map(String::as_str));
+            let text = review::waits((tool.as_str(), &place), &block.because, &command);
             let key = self.sessions.get(&session).map(|known| known.key.clone());
             let link = key.map(|key| Link::new(key, block.hunks.first().cloned()));
             let there = link.map(|link| review::in_browser(&link, self.console.as_deref()));
@@ -453,6 +463,11 @@ impl Engine {
         self.docket.of_id(id).is_some()
             || self.pending.find(Leg::Agent, id).is_some()
             || self.holds.carries(id)
+    }
+
+    fn root_paths(&self, session: &SessionId) -> Vec<String> {
+        let roots = self.sessions.get(session).map(|known| known.roots()).unwrap_or_default();
+        roots.iter().map(|it| self.ledger.root_path(&it.root)).collect()
     }
 
     fn gate_records(&mut self, session: &SessionId, event: Event) {

@@ -230,7 +230,9 @@ impl Server {
                 }
                 Notice::Gate { session, held } => {
                     let (tool, path) = held.as_ref().map(|held| (&held.tool, &held.path)).unzip();
-                    ("review_gate", session, json!({ "blocked": held.is_some(), "tool": tool, "path": path }))
+                    let root = held.as_ref().and_then(|held| held.root.as_ref());
+                    let more = json!({ "blocked": held.is_some(), "tool": tool, "path": path, "root": root });
+                    ("review_gate", session, more)
                 }
             };
             let id = self.state.sessions().into_iter().find(|known| known.key == session);

@@ -240,6 +240,9 @@ pub enum Event {
         tool: Redacted,
         /// The file, for people.
         path: Redacted,
+        /// The absolute path of its root, for people; records of before have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        root: Option<Redacted>,
         /// What it waits for, for people.
         because: Redacted,
     },

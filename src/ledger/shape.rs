@@ -276,6 +276,9 @@ pub struct GateShape {
     pub tool: String,
     /// The path it wants to write.
     pub path: String,
+    /// The absolute path of the root that it is about; null where nobody knows one.
+    #[serde(default)]
+    pub root: Option<String>,
 }
 
 /// `policy`.

@@ -5,8 +5,8 @@ use crate::ledger::folded::is_folded;
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
     CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
-    Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, Loss, LostShape,
-    Member, RangeShape, RootRow, Skip, SkipShape, SupersededShape, Who,
+    GateShape, Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, Loss,
+    LostShape, Member, RangeShape, RootRow, Skip, SkipShape, StatusShape, SupersededShape, Who,
 };
 use bstr::ByteSlice as _;
 
@@ -185,6 +185,38 @@ impl CommentShape {
     pub fn from_comment(row: &CommentRow, ledger: &Ledger) -> Self {
         let view = CommentView::of(row, Some(row.comment.lines));
         Self::from_view(&view, ledger)
+    }
+}
+
+impl GateShape {
+    /// Says what waits, in a few words. The path stands beneath its root, or absolute where `roots` holds others.
+    fn words<'r>(&self, roots: impl IntoIterator<Item = &'r str>) -> String {
+        format!("{} waits to write {}", self.tool, self.place(roots))
+    }
+
+    /// Names the file: beneath its root, or absolute where `roots` holds others.
+    pub fn place<'r>(&self, roots: impl IntoIterator<Item = &'r str>) -> String {
+        let beneath = self.root.as_deref().filter(|root| *root != self.path);
+        match beneath.filter(|root| roots.into_iter().any(|other| other != *root)) {
+            Some(root) => format!("{}/{}", root.trim_end_matches('/'), self.path),
+            None => self.path.clone(),
+        }
+    }
+}
+
+impl ListingShape {
+    /// Says what waits before the gate, in a few words.
+    pub fn held(&self) -> Option<String> {
+        let roots = self.hunks.iter().map(|hunk| hunk.root.as_str());
+        let roots = roots.chain(self.degraded.iter().map(|root| root.root.as_str()));
+        self.gate.as_ref().map(|gate| gate.words(roots))
+    }
+}
+
+impl StatusShape {
+    /// Says what waits before the gate, in a few words.
+    pub fn held(&self) -> Option<String> {
+        self.gate.as_ref().map(|gate| gate.words(self.roots.iter().map(|root| root.root.as_str())))
     }
 }
 

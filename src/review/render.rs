@@ -251,8 +251,8 @@ fn status_text(status: &StatusShape) -> String {
     if let Some(mode) = &status.mode {
         let _ = writeln!(text, "- mode: {mode}");
     }
-    if let Some(gate) = &status.gate {
-        let _ = writeln!(text, "- held: {} waits to write {} until that is reviewed", gate.tool, gate.path);
+    if let Some(held) = status.held() {
+        let _ = writeln!(text, "- held: {held} until that is reviewed");
     }
     if !status.gated && !status.warnings.iter().any(|warning| warning.starts_with("not gated")) {
         let _ = writeln!(text, "- {NOT_GATED}");

@@ -292,9 +292,9 @@ pub(super) fn moves_the_queue(event: &Event) -> Option<&'static str> {
 #[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no gate")]
 fn moves_the_gate(event: &Event) -> Option<Value> {
     match event {
-        Event::GateBlocked { gate, tool, path, .. } => {
-            Some(json!({ "event": "review_gate", "gate": gate, "blocked": true, "tool": tool, "path": path }))
-        }
+        Event::GateBlocked { gate, tool, path, root, .. } => Some(
+            json!({ "event": "review_gate", "gate": gate, "blocked": true, "tool": tool, "path": path, "root": root }),
+        ),
         Event::GateReleased { gate, how, channel: _ } => {
             Some(json!({ "event": "review_gate", "gate": gate, "blocked": false, "how": how }))
         }

@@ -121,6 +121,45 @@ fn a_write_that_waits_is_announced_and_goes_on_when_its_file_is_reviewed() {
 }
 
 #[test]
+fn the_file_that_a_write_waits_for_is_shown_and_not_its_namesake_in_another_root() {
+    let Some(browser) = Browser::start() else { return };
+    let scratch = scene();
+    scratch.write("home/.config/hunkgate/config.toml", "[gate]\nhold = [\"permission\"]\n");
+    scratch.write("beside/src/main.rs", "fn main() {}\n");
+    let repository = scratch.repository().display().to_string();
+    let mut live = scratch.start(|_| {});
+    live.open(
+        json!({ "cwd": repository, "additionalDirectories": [scratch.at("beside")], "mcpServers": [] }),
+    );
+    let console = Console::open(&scratch, &[]);
+    browser.go(&console.url);
+    browser.until("document.getElementById('live').textContent === 'live'");
+    let diff = format!(
+        "\"content\":[{{\"type\":\"diff\",\"path\":\"{repository}/src/main.rs\",\"oldText\":\"fn main\",\"newText\":\"pub fn main\"}}]"
+    );
+    let turn = live.begin(&format!(
+        "cd '{repository}'; echo '// there' >> ../beside/src/main.rs; echo '// here' >> src/main.rs\n{}",
+        asks("c1", "edit", &diff)
+    ));
+    while !live.hear().contains("\"tool_call\"") {}
+    browser.until(&format!(
+        "document.querySelector('.notice.loud code')?.textContent === '{repository}/src/main.rs'"
+    ));
+    browser.until("document.querySelectorAll('article[aria-label^=\"src/main.rs\"]').length === 2");
+    browser.click(".notice.loud button");
+    browser.until("document.activeElement.matches('article[aria-label^=\"src/main.rs\"]')");
+    browser.until("document.activeElement.textContent.includes('// here')");
+    browser.keys("a");
+    let question = asked(&mut live);
+    let answer = json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "outcome": { "outcome": "selected", "optionId": "once" } } });
+    live.say(&answer);
+    assert_eq!(answered(&scratch, "c1"), "once");
+    live.answer(turn);
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+    live.end();
+}
+
+#[test]
 fn a_new_base_is_taken_behind_a_question_only() {
     let Some(browser) = Browser::start() else { return };
     let scratch = scene();

@@ -504,6 +504,18 @@ fn what_was_said_of_a_file_is_no_draft_for_it_or_for_its_namesake_in_another_roo
 }
 
 #[test]
+fn a_write_that_waits_is_named_with_its_root_where_there_are_several() {
+    let mut elsewhere = at("9", "src/a.rs", 10, "let other = 1;\n");
+    let gate = json!({ "tool": "Edit", "path": "src/a.rs", "root": "/home/me/repo" });
+    let mut desk = Desk::new((100, 30), Depth::None);
+    desk.listing(json!({ "session_id": "s1", "hunks": three(), "gate": gate }));
+    assert!(desk.screen().contains("Edit waits to write src/a.rs"), "{}", desk.screen());
+    elsewhere["root"] = json!("/home/me/other");
+    desk.listing(json!({ "session_id": "s1", "hunks": [three()[0], elsewhere], "gate": gate }));
+    assert!(desk.screen().contains("Edit waits to write /home/me/repo/src/a.rs"), "{}", desk.screen());
+}
+
+#[test]
 fn what_changed_since_it_was_looked_at_is_shown() {
     let mut desk = Desk::with((100, 30), three());
     desk.keys("j k");

@@ -168,7 +168,7 @@ fn damage(style: &Style, listing: &ListingShape) -> String {
     for skip in &listing.integrity.skips {
         lines.push(format!("journal line {} was skipped: {}", skip.line, skip.reason));
     }
-    lines.extend(listing.gate.as_ref().map(|gate| format!("{} waits to write {}", gate.tool, gate.path)));
+    lines.extend(listing.held());
     lines.iter().map(|line| format!("{}\n", style.tone(Tone::Notice, line))).collect()
 }
 

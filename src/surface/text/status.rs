@@ -21,9 +21,7 @@ pub(super) fn status(style: &Style, status: &StatusShape) -> String {
             ),
         ),
     ];
-    rows.extend(
-        status.gate.as_ref().map(|gate| ("held", format!("{} waits to write {}", gate.tool, gate.path))),
-    );
+    rows.extend(status.held().map(|held| ("held", held)));
     if status.notes_pending > 0 {
         let notes = count(status.notes_pending as usize, "note");
         rows.push(("note", format!("{notes} will go with the next prompt")));

@@ -421,8 +421,7 @@ impl Model {
         for skip in &listing.integrity.skips {
             notices.push(format!("journal line {} was skipped: {}", skip.line, skip.reason));
         }
-        notices
-            .extend(listing.gate.as_ref().map(|gate| format!("{} waits to write {}", gate.tool, gate.path)));
+        notices.extend(listing.held());
         self.notices = notices;
     }
 }

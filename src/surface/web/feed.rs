@@ -57,9 +57,11 @@ impl Moved {
 #[expect(clippy::wildcard_enum_match_arm, reason = "most of what is journaled moves no gate")]
 fn gate(event: &Journaled) -> Option<(&'static str, Value)> {
     let told = match event {
-        Journaled::GateBlocked { tool, path, .. } => json!({ "blocked": true, "tool": tool, "path": path }),
+        Journaled::GateBlocked { tool, path, root, .. } => {
+            json!({ "blocked": true, "tool": tool, "path": path, "root": root })
+        }
         Journaled::GateReleased { how, .. } => {
-            json!({ "blocked": false, "tool": null, "path": null, "how": how })
+            json!({ "blocked": false, "tool": null, "path": null, "root": null, "how": how })
         }
         _ => return None,
     };

@@ -243,8 +243,8 @@ Object.assign(view.act, {
   },
   search(words) { state.search = words; $('search').value = words; among(); stream(); },
   go: (id) => { closeDrawer(); show(id, true, true); },
-  goFile(path) {
-    const found = state.listing?.hunks.find((hunk) => hunk.path === path || `${hunk.root}/${hunk.path}` === path);
+  goFile(place) {
+    const found = model.ofFile(place);
     if (found) show(found.id, true, true);
     else say('nothing of that file is in the queue');
   },
@@ -430,7 +430,7 @@ function open(session) {
     if (name === 'open') { connected(true); refresh(); refreshPending(); }
     if (name === 'lost') connected(false);
     if (name === 'review_changed') { refresh(); if (!['observed', 'attributed'].includes(data.reason)) refreshStatus(); }
-    if (name === 'review_gate') { state.gate = data.blocked ? { tool: data.tool, path: data.path } : null; top(); refresh(); refreshStatus(); }
+    if (name === 'review_gate') { state.gate = data.blocked ? { tool: data.tool, path: data.path, root: data.root } : null; top(); refresh(); refreshStatus(); }
     if (name === 'requests_changed') refreshPending();
     if (name === 'session_changed') refreshStatus();
   });

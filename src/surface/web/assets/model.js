@@ -110,6 +110,18 @@ export function order() { return sections().flatMap((section) => section.hunks);
 
 export function hunk(id) { return state.listing?.hunks.find((one) => one.id === id) || null; }
 
+// A first hunk of a file. A path beneath one root may stand beneath another too.
+export function ofFile({ root, path }) {
+  const all = (state.listing?.hunks || []).filter((one) => one.path === path && (!root || one.root === root));
+  return all.find(isOwed) || all[0] || null;
+}
+
+// Names a file: beneath its root, or absolute where there are others.
+export function placeOf({ root, path }) {
+  const others = [...(state.status?.roots || []), ...(state.listing?.hunks || [])].some((one) => one.root !== root);
+  return root && others && path !== root ? `${root.replace(/\/+$/, '')}/${path}` : path;
+}
+
 export function progress() {
   const ours = (state.listing?.hunks || []).filter(isOurs);
   const done = ours.filter((one) => one.state !== 'unreviewed').length;

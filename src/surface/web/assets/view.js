@@ -344,8 +344,8 @@ function notices() {
   if (state.lost) parts.push(h('div', { class: 'notice bad', role: 'alert' }, h('strong', {}, 'Not connected: '), 'the console does not answer, and what is shown here may be old. It is tried again; where the console has ended, start ', h('code', {}, 'hunkgate web'), '.'));
   const gate = listing?.gate || state.gate;
   if (gate) {
-    parts.push(h('div', { class: 'notice loud', role: 'alert' }, h('strong', {}, 'A write waits for your review: '), `${plain(gate.tool)} `, h('code', {}, shown(gate.path)),
-      h('span', { class: 'controls' }, h('button', { on: { click: () => view.act.goFile(gate.path) } }, 'Show the file'))));
+    parts.push(h('div', { class: 'notice loud', role: 'alert' }, h('strong', {}, 'A write waits for your review: '), `${plain(gate.tool)} `, h('code', {}, shown(model.placeOf(gate))),
+      h('span', { class: 'controls' }, h('button', { on: { click: () => view.act.goFile(gate) } }, 'Show the file'))));
   }
   for (const root of (listing?.degraded || []).filter((one) => one.degraded)) {
     parts.push(h('div', { class: 'notice bad' }, h('strong', {}, 'Degraded: '), h('code', {}, shown(root.root)), `: ${plain(root.degraded)}. Nothing here can be trusted to be the whole difference. `,
