@@ -19,6 +19,8 @@ pub(super) enum Fault {
     Directory(String),
     /// The session's ledger was removed, and was written again.
     Ledger,
+    /// What commands in a terminal find the session by.
+    Door,
     /// The person's configuration: what stands there cannot be used.
     Configuration,
     /// A root's own configuration, by the root's path: it is not in force as it stands there.
@@ -82,6 +84,36 @@ impl Engine {
             let event = Event::Noticed { topic: "removed".into(), path: None, text: WHAT.to_owned() };
             self.record(Log::Session(key), event, Durability::Written);
         }
+    }
+
+    /// What commands in a terminal find a session (or all of them) by was removed, and stands again or does not.
+    pub(super) fn door_moved(&mut self, key: Option<SessionKey>, stands: Result<(), String>) {
+        const WHAT: &str = "what commands in a terminal find this session by was removed from the disk, and was made there again";
+        if let Err(reason) = stands {
+            self.say(Level::Warn, Fault::Door.told(&reason));
+            self.shut.insert(key, reason);
+            return;
+        }
+        self.shut.remove(&key);
+        self.say(Level::Warn, WHAT.to_owned());
+        let own = self.sessions.iter().filter(|it| it.principal.is_none() && !it.adopted);
+        let mine = own.filter(|it| key.as_ref().is_none_or(|key| it.key == *key));
+        let mine: Vec<_> = mine.map(|it| (it.id.clone(), it.key.clone())).collect();
+        for (id, key) in mine {
+            self.faults.entry(id).or_default().met.insert(Fault::Door, WHAT.to_owned());
+            let event = Event::Noticed { topic: "removed".into(), path: None, text: WHAT.to_owned() };
+            self.record(Log::Session(key), event, Durability::Written);
+        }
+    }
+
+    /// Says why commands in a terminal cannot reach a session.
+    fn shut(&self, key: &SessionKey) -> Option<&String> {
+        self.shut.get(&None).or_else(|| self.shut.get(&Some(key.clone())))
+    }
+
+    /// Says in a sentence that commands in a terminal cannot reach a session, where they cannot.
+    pub(super) fn unreachable(&self, key: &SessionKey) -> Option<String> {
+        self.shut(key).map(|why| Fault::Door.told(why))
     }
 
     /// What is owed to a log was appended, so many records of it late, and so many never.
@@ -166,10 +198,11 @@ impl Engine {
         let known = self.faults.get(id).map(|known| known.untracked.clone()).unwrap_or_default();
         let directories = known.into_iter().map(|(directory, why)| (Fault::Directory(directory), why));
         let roots = self.degraded_roots(id).into_iter().map(|(root, why)| (Fault::Root(root), why));
+        let door = self.shut(&session.key).map(|why| (Fault::Door, why.clone()));
         let unused = self.file_unused().map(|why| (Fault::Configuration, why.to_owned()));
         let tops = session.roots().iter().map(|it| String::from_utf8_lossy(&it.top).into_owned());
         let projects = tops.filter_map(|top| self.project_unused(&top).map(|why| (Fault::Project(top), why)));
-        directories.chain(roots).chain(unused).chain(projects).collect()
+        directories.chain(roots).chain(door).chain(unused).chain(projects).collect()
     }
 
     fn degraded_roots(&self, id: &SessionId) -> Vec<(String, String)> {
@@ -218,13 +251,14 @@ impl Fault {
             Self::Directory(directory) => format!("{directory} is not tracked: {why}"),
             Self::Root(root) => format!("{root}: {why}"),
             Self::Ledger | Self::Configuration => why.to_owned(),
+            Self::Door => format!("commands in a terminal cannot reach this session: {why}"),
             Self::Project(root) => format!("{root}/{PROJECT_FILE} {why}"),
         }
     }
 
     fn passed(&self, why: &str) -> String {
         match self {
-            Self::Ledger => why.to_owned(),
+            Self::Ledger | Self::Door => why.to_owned(),
             Self::Session | Self::Directory(_) | Self::Configuration | Self::Project(_) => {
                 format!("for a while, {}", self.told(why))
             }
@@ -236,6 +270,7 @@ impl Fault {
         match self {
             Self::Session => "this session is recorded again".to_owned(),
             Self::Ledger => "the record of this session is where it was".to_owned(),
+            Self::Door => "commands in a terminal reach this session again".to_owned(),
             Self::Configuration => "the configuration is in force as it is written".to_owned(),
             Self::Project(root) => format!("{root}/{PROJECT_FILE}: what stands there is in force"),
             Self::Directory(path) | Self::Root(path) => {

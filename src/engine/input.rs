@@ -176,6 +176,13 @@ pub enum Input {
         /// The session.
         session: crate::base::SessionKey,
     },
+    /// What commands in a terminal find a session by was removed from the disk, or cannot be made.
+    DoorMoved {
+        /// The session whose lease it is; `None` for the socket of all.
+        session: Option<crate::base::SessionKey>,
+        /// Whether it stands there again, or why it does not.
+        stands: Result<(), String>,
+    },
     /// Everything that was to be appended before [`Settle`](crate::engine::Action::Settle) was; what was not came as
     /// [`AppendFailed`](Input::AppendFailed) before this.
     Settled {

@@ -26,6 +26,7 @@ impl Engine {
             if let Recording::Off(reason) = &session.recording {
                 warnings.push(format!("not recorded: {reason}"));
             }
+            warnings.extend(self.unreachable(&session.key));
             for root in session.roots() {
                 let seen = self.sights.get(&root.root);
                 roots.push(RootShape {

@@ -71,6 +71,8 @@ pub struct Engine {
     pub(super) dialect: Dialect,
     /// Where the web console listens.
     pub(super) console: Option<String>,
+    /// Why commands in a terminal cannot reach a session, or any (`None`).
+    pub(super) shut: BTreeMap<Option<crate::base::SessionKey>, String>,
     pub(super) client: Option<Peer>,
     pub(super) capabilities: ClientCapabilities,
     pub(super) agent: Option<Peer>,
@@ -134,6 +136,7 @@ impl Engine {
             out: Vec::new(),
             dialect: Dialect::Unknown,
             console: None,
+            shut: BTreeMap::new(),
             client: None,
             capabilities: ClientCapabilities::default(),
             agent: None,
@@ -195,6 +198,7 @@ impl Engine {
             Input::Watched { watching } => self.stirs.watched_by(watching),
             Input::ConsoleMoved { console } => self.console = console,
             Input::WrittenAgain { session } => self.written_again(session),
+            Input::DoorMoved { session, stands } => self.door_moved(session, stands),
             Input::Computed { ask, computed } => self.computed(ask, computed),
             Input::Prepared { ask, files } => self.prepared(ask, files),
             Input::Restored { ask, files } => self.restored(ask, files),

@@ -56,11 +56,9 @@ fn try_ask(state: &StateDir, config: &Config, asked: &Asked) -> Result<Answer, P
                 Problem::new(ProblemKind::Internal, format!("the session's proxy does not answer: {error}"))
             })
         }
-        Err(LeaseError::Held(holder)) => Err(Problem::new(
-            ProblemKind::Conflict,
-            format!("process {} holds the session", holder.map_or(0, |holder| holder.pid)),
-        )
-        .hint("try again when it has ended")),
+        Err(held @ LeaseError::Held(_)) => {
+            Err(Problem::new(ProblemKind::Conflict, held.to_string()).hint("try again when it has ended"))
+        }
         Err(LeaseError::Store(error)) => Ok(internal(&error.to_string())),
     }
 }

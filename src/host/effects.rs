@@ -18,12 +18,14 @@ use crate::store::{
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 /// How long a session that another process holds is waited for: a command holds it for an instant, a proxy whose editor
 /// was restarted until its agent has ended.
 const LEASE_PATIENCE: Duration = Duration::from_secs(8);
+/// How often it is looked whether what others find a session by is still there.
+const ROUND: Duration = Duration::from_secs(1);
 
 /// Who we are, and where and how we record.
 #[derive(Clone, Debug)]
@@ -86,9 +88,25 @@ impl Held {
         if !self.journal.is_removed() {
             return Ok(false);
         }
-        self.lease = place.state.lease(key, &place.holder()).map_err(|error| error.to_string())?;
+        self.lease_again(place, key)?;
         self.journal.write_again().map_err(|error| error.to_string())?;
         Ok(true)
+    }
+
+    fn lease_again(&mut self, place: &Place, key: &SessionKey) -> Result<(), String> {
+        place.state.lease_again(key, &place.holder(), &mut self.lease).map_err(|error| error.to_string())
+    }
+
+    /// Makes what others find a session by stand again, where it was removed. `None` where nothing was.
+    fn stand(&mut self, place: &Place, key: &SessionKey) -> Option<Input> {
+        // What cannot be written is said when there is something to write; that nobody finds the session, at once.
+        if self.write_again(place, key) == Ok(true) {
+            return Some(Input::WrittenAgain { session: key.clone() });
+        }
+        self.lease.is_removed().then(|| {
+            let stands = self.lease_again(place, key);
+            Input::DoorMoved { session: Some(key.clone()), stands }
+        })
     }
 }
 
@@ -144,6 +162,8 @@ impl Effects {
         held: Option<(SessionKey, Lease)>,
         inbox: Inbox,
     ) -> std::io::Result<Self> {
+        // A command is gone before anybody could remove what it holds.
+        let following = held.is_none();
         let open = Arc::new(Open::default());
         let mut opener = Opener { place: place.clone(), held, open: Arc::clone(&open), inbox: inbox.clone() };
         let opener = Worker::start("opener", move |queue| opener.work(queue))?;
@@ -167,6 +187,10 @@ impl Effects {
                 told.put(Event::Came(Box::new(input)));
             }
         })?;
+        if following {
+            let keeper = Keeper { place: place.clone(), open: Arc::downgrade(&open), inbox: inbox.clone() };
+            std::thread::Builder::new().name("keeper".into()).spawn(move || keeper.work())?;
+        }
         Ok(Self { place, open, inbox, opener, reckoner, judge, assessors: Assessors::default() })
     }
 
@@ -325,6 +349,33 @@ fn named_trees(ledger: &Ledger, session: &SessionKey) -> Vec<(RootId, Vec<TreeId
         Some((root, distinct.into_iter().collect()))
     };
     known.roots().into_iter().filter_map(of_root).collect()
+}
+
+/// Looks now and then whether the sessions of this process are still to be found by others.
+struct Keeper {
+    place: Place,
+    open: Weak<Open>,
+    inbox: Inbox,
+}
+
+impl Keeper {
+    fn work(self) {
+        let mut failing: BTreeMap<SessionKey, String> = BTreeMap::new();
+        loop {
+            std::thread::sleep(ROUND);
+            let Some(open) = self.open.upgrade() else { return };
+            for (key, held) in open.sessions().iter_mut() {
+                let known = failing.remove(key);
+                let Some(input) = held.stand(&self.place, key) else { continue };
+                if let Input::DoorMoved { stands: Err(reason), .. } = &input {
+                    failing.insert(key.clone(), reason.clone());
+                }
+                if known.is_none() || known.as_ref() != failing.get(key) {
+                    self.inbox.put(Event::Came(Box::new(input)));
+                }
+            }
+        }
+    }
 }
 
 /// Opens sessions and roots, away from the relay.

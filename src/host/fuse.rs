@@ -211,6 +211,7 @@ impl Rescue {
             | Input::Watched { .. }
             | Input::ConsoleMoved { .. }
             | Input::WrittenAgain { .. }
+            | Input::DoorMoved { .. }
             | Input::Computed { .. }
             | Input::Judged { .. }
             | Input::Granted { .. }

@@ -215,7 +215,13 @@ impl Relay {
             }
             Event::Came(input) => {
                 // Nobody started what happens beneath a root, or in the state directory.
-                let answers = !matches!(*input, Input::Stirred { .. } | Input::WrittenAgain { .. });
+                let answers = !matches!(
+                    *input,
+                    Input::Stirred { .. }
+                        | Input::WrittenAgain { .. }
+                        | Input::DoorMoved { .. }
+                        | Input::ConsoleMoved { .. }
+                );
                 self.started = self.started.saturating_sub(usize::from(answers));
                 self.step(*input);
             }

@@ -15,7 +15,7 @@ use crate::host::perform::{Perform, Unrecorded};
 use crate::host::recorder::Recorder;
 use crate::host::relay::{Gauges, Parts, Relay};
 use crate::host::signal;
-use crate::host::socket::{self, Socket};
+use crate::host::socket::{Door, Socket};
 use crate::host::stock;
 use crate::host::voice::{Voice, start_drain};
 use crate::host::wires::Wires;
@@ -29,6 +29,7 @@ use anyhow::Context as _;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 
 /// Bytes that may be under way to one peer.
@@ -198,6 +199,12 @@ fn performer(
 ) -> (Box<dyn Perform>, Option<Socket>) {
     let recorded = place(launch, config, proxy, clock).and_then(|mut place| {
         let socket = listen(&place, config, inbox);
+        let socket = socket
+            .inspect_err(|reason| {
+                let input = Input::DoorMoved { session: None, stands: Err(reason.clone()) };
+                inbox.put(Event::Came(Box::new(input)));
+            })
+            .ok();
         place.socket = socket.as_ref().map(|socket| socket.path().to_owned());
         keep_no_longer(&place, config);
         let effects = Effects::start(place, None, inbox.clone());
@@ -246,15 +253,11 @@ fn place(launch: &Launch, config: &Config, proxy: &ProxyId, clock: Clock) -> Res
 }
 
 /// Starts to answer other processes. Without a socket commands have to wait until the proxy has ended, and it says so.
-fn listen(place: &Place, config: &Config, inbox: &Inbox) -> Option<Socket> {
+fn listen(place: &Place, config: &Config, inbox: &Inbox) -> Result<Socket, String> {
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|dir| dir.is_absolute());
     let runtime = runtime.unwrap_or_else(std::env::temp_dir);
-    let path = place.state.socket_path(&place.proxy, &runtime).map_err(|error| error.to_string());
-    let socket = path.and_then(|path| {
-        socket::listen(&path, (place.state.clone(), config.mcp_may.clone()), inbox.clone())
-            .map_err(|error| error.to_string())
-    });
-    socket.inspect_err(|reason| tracing::warn!("commands cannot reach this proxy: {reason}")).ok()
+    let (state, proxy) = (place.state.clone(), place.proxy.clone());
+    Door { state, proxy, runtime, may: Arc::new(config.mcp_may.clone()), inbox: inbox.clone() }.open()
 }
 
 /// Says how roots are captured, as the configuration and the environment have it.

@@ -1,8 +1,8 @@
 //! Asks of other processes: one JSON-RPC object a line over a local socket.
 
-use crate::base::SessionKey;
+use crate::base::{ProxyId, SessionKey};
 use crate::config::McpMay;
-use crate::engine::Notice;
+use crate::engine::{Input, Notice};
 use crate::host::ancestry::may_decide;
 use crate::host::event::{Event, Inbox, WatcherId};
 use crate::host::rpc::{self, Call};
@@ -14,11 +14,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+#[cfg(target_os = "linux")]
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -29,48 +31,155 @@ const PIECE: usize = 64 * 1024;
 /// How long an ask may take: a first look at a large tree is the longest.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long nobody is let in when nobody can be.
+const PAUSE: Duration = Duration::from_millis(50);
+
 /// How often it is looked whether who watches is still there.
 const GLANCE: Duration = Duration::from_millis(500);
 
 static NEXT_WATCHER: AtomicU64 = AtomicU64::new(0);
 
+/// How often it is looked whether a socket's file is still there.
+const ROUND: Duration = Duration::from_secs(1);
+
 /// A socket that is listened on. Its file goes when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Socket(PathBuf);
+pub(crate) struct Socket {
+    path: PathBuf,
+    over: Arc<AtomicBool>,
+}
 
 impl Socket {
     /// Returns where it is.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        self.over.store(true, Ordering::Relaxed);
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// Starts to answer at `path`.
-pub(crate) fn listen(
-    path: &Path,
-    (state, may): (StateDir, BTreeSet<McpMay>),
-    inbox: Inbox,
-) -> io::Result<Socket> {
-    let may = Arc::new(may);
-    remove_dead(path.parent());
-    let listener = UnixListener::bind(path)?;
-    let socket = Socket(path.to_owned());
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
-    std::thread::Builder::new().name("socket".into()).spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(stream) = stream else { continue };
-            let server = Server { state: state.clone(), may: Arc::clone(&may), inbox: inbox.clone() };
-            // A thread that cannot be started costs this connection, which is closed.
-            let _ = std::thread::Builder::new().name("asker".into()).spawn(move || server.serve(&stream));
+/// Where a proxy's socket is to be, and what answers there.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    /// The state directory.
+    pub(crate) state: StateDir,
+    /// The proxy.
+    pub(crate) proxy: ProxyId,
+    /// Where the socket is when its path in the state directory would be too long.
+    pub(crate) runtime: PathBuf,
+    /// What an agent may that reviews over MCP.
+    pub(crate) may: Arc<BTreeSet<McpMay>>,
+    /// Where asks are put.
+    pub(crate) inbox: Inbox,
+}
+
+impl Door {
+    /// Starts to answer, and goes on when the socket's file is removed: it is made again then, and said.
+    pub(crate) fn open(self) -> Result<Socket, String> {
+        let mut bound = self.bind()?;
+        remove_dead(bound.path.parent());
+        let socket = Socket { path: bound.path.clone(), over: Arc::default() };
+        let over = Arc::clone(&socket.over);
+        let work = move || {
+            let mut failing = None;
+            while !over.load(Ordering::Relaxed) {
+                bound.accept(ROUND, &self);
+                if !bound.is_removed() || over.load(Ordering::Relaxed) {
+                    continue;
+                }
+                let stands = self.bind().map(|again| bound = again);
+                if failing.as_ref() != Some(&stands) {
+                    let input = Input::DoorMoved { session: None, stands: stands.clone() };
+                    self.inbox.put(Event::Came(Box::new(input)));
+                }
+                failing = Some(stands).filter(Result::is_err);
+            }
+        };
+        let started = std::thread::Builder::new().name("socket".into()).spawn(work);
+        started.map(|_| socket).map_err(|error| format!("cannot start a thread: {error}"))
+    }
+
+    fn bind(&self) -> Result<Bound, String> {
+        let path = self.state.socket_path(&self.proxy, &self.runtime).map_err(|error| error.to_string())?;
+        Bound::at(path.clone()).map_err(|error| format!("failed to listen at {}: {error}", path.display()))
+    }
+}
+
+/// A socket that others can find.
+struct Bound {
+    path: PathBuf,
+    listener: UnixListener,
+    node: Node,
+}
+
+impl Bound {
+    fn at(path: PathBuf) -> io::Result<Self> {
+        let listener = UnixListener::bind(&path)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        let node = Node::at(&path)?;
+        Ok(Self { path, listener, node })
+    }
+
+    fn is_removed(&self) -> bool {
+        self.node.is_removed(&self.path)
+    }
+
+    /// Answers whoever comes first, where somebody does soon enough.
+    fn accept(&self, at_most: Duration, door: &Door) {
+        let patience = Timespec::try_from(at_most).ok();
+        if !poll(&mut [PollFd::new(&self.listener, PollFlags::IN)], patience.as_ref()).is_ok_and(|it| it > 0)
+        {
+            return;
         }
-    })?;
-    Ok(socket)
+        match self.listener.accept().and_then(|(stream, _)| stream.set_nonblocking(false).map(|()| stream)) {
+            Ok(stream) => {
+                let (state, may) = (door.state.clone(), Arc::clone(&door.may));
+                let server = Server { state, may, inbox: door.inbox.clone() };
+                // A thread that cannot be started costs this connection, which is closed.
+                let _ = std::thread::Builder::new().name("asker".into()).spawn(move || server.serve(&stream));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // There may be no descriptor for it: whoever waits, waits a moment longer.
+            Err(_) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// The file of a socket, by which it is seen that it was removed. One that was moved is whoever moved it to put back.
+#[cfg(target_os = "linux")]
+struct Node(std::fs::File);
+
+#[cfg(target_os = "linux")]
+impl Node {
+    fn at(path: &Path) -> io::Result<Self> {
+        use rustix::fs::{Mode, OFlags, open};
+        Ok(Self(open(path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?.into()))
+    }
+
+    fn is_removed(&self, _path: &Path) -> bool {
+        self.0.metadata().is_ok_and(|meta| meta.nlink() == 0)
+    }
+}
+
+/// The same where a socket cannot be held open by its name.
+#[cfg(not(target_os = "linux"))]
+struct Node;
+
+#[cfg(not(target_os = "linux"))]
+impl Node {
+    fn at(_path: &Path) -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    fn is_removed(&self, path: &Path) -> bool {
+        path.parent().is_some_and(Path::is_dir) && path.symlink_metadata().is_err()
+    }
 }
 
 /// Removes the sockets of proxies that were killed.
@@ -269,6 +378,48 @@ fn peer_of(_stream: &UnixStream) -> Option<(u32, Option<i32>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_whose_directory_is_removed_is_there_again_and_said() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let runtime = dir.path().join("runtime");
+        let state = StateDir::open(dir.path().join("x".repeat(90))).expect("a state directory");
+        let (sender, events) = channel();
+        let (may, inbox) = (Arc::default(), Inbox::new(sender));
+        let door = Door { state, proxy: ProxyId::new("p"), runtime: runtime.clone(), may, inbox };
+        let socket = door.open().expect("a socket");
+        assert!(socket.path().starts_with(&runtime) && UnixStream::connect(socket.path()).is_ok());
+        std::fs::remove_dir_all(&runtime).expect("removed");
+        let Ok(Event::Came(came)) = events.recv() else { panic!("nothing is said") };
+        assert!(matches!(*came, Input::DoorMoved { session: None, stands: Ok(()) }));
+        assert!(UnixStream::connect(socket.path()).is_ok());
+        let path = socket.path().to_owned();
+        drop(socket);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_was_moved_is_not_made_again_and_one_that_cannot_be_is_said_once() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (top, aside) = (dir.path().join("state"), dir.path().join("aside"));
+        let state = StateDir::open(&top).expect("a state directory");
+        let (sender, events) = channel();
+        let (may, inbox) = (Arc::default(), Inbox::new(sender));
+        let door = Door { state, proxy: ProxyId::new("p"), runtime: dir.path().to_owned(), may, inbox };
+        let socket = door.open().expect("a socket");
+        std::fs::rename(&top, &aside).expect("moved");
+        let moved = aside.join(socket.path().strip_prefix(&top).expect("beneath it"));
+        assert!(UnixStream::connect(&moved).is_ok());
+        assert!(events.recv_timeout(ROUND * 2).is_err() && !top.exists());
+        std::fs::write(&top, "no directory").expect("written");
+        std::fs::remove_file(&moved).expect("removed");
+        let Ok(Event::Came(came)) = events.recv() else { panic!("nothing is said") };
+        assert!(matches!(*came, Input::DoorMoved { session: None, stands: Err(_) }));
+        assert!(events.recv_timeout(ROUND * 2).is_err(), "it is said again");
+        std::fs::remove_file(&top).expect("removed");
+        let Ok(Event::Came(came)) = events.recv() else { panic!("nothing is said") };
+        assert!(matches!(*came, Input::DoorMoved { session: None, stands: Ok(()) }));
+    }
 
     #[test]
     fn who_has_nothing_more_to_say_still_watches_and_who_left_does_not() {

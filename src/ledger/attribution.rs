@@ -66,6 +66,8 @@ pub(super) struct Stretch {
     pub text: Option<Text>,
     /// Whose it is.
     pub credit: Credit,
+    /// No claim tells it.
+    pub untold: bool,
 }
 
 impl Evidence {
@@ -99,7 +101,7 @@ impl Evidence {
     /// Divides a step among those who did it.
     pub(super) fn divide(&self, index: &FactIndex, before: &Text, after: &Text) -> Vec<Stretch> {
         if let Some(credit) = &self.mediated {
-            return vec![Stretch { text: None, credit: credit.clone() }];
+            return vec![Stretch { text: None, credit: credit.clone(), untold: false }];
         }
         let mut claims = self.claims(index);
         // What a call that failed told may be done in part; what left no line did not happen.
@@ -112,17 +114,22 @@ impl Evidence {
         for found in explain(before, after, &claims) {
             let credit = match found.by.as_slice() {
                 [] => self.rest(None, &unwritten),
-                &[only] if (!before.is_empty() || found.text != *after) && self.is_blind(only, index) => {
+                &[only]
+                    if !found.laid
+                        && (!before.is_empty() || found.text != *after)
+                        && self.is_blind(only, index) =>
+                {
                     self.blind(only, index, &unwritten)
                 }
                 by => self.claimed(by),
             };
-            stretches.push(Stretch { text: Some(found.text), credit });
+            stretches.push(Stretch { text: Some(found.text), credit, untold: found.by.is_empty() });
         }
         match stretches.last_mut() {
             Some(last) if last.text.as_ref() == Some(after) => last.text = None,
             Some(_) | None => {
-                stretches.push(Stretch { text: None, credit: self.rest(Some(index), &unwritten) })
+                let credit = self.rest(Some(index), &unwritten);
+                stretches.push(Stretch { text: None, credit, untold: true });
             }
         }
         stretches

@@ -131,6 +131,24 @@ impl Carried {
         }
     }
 
+    /// Gives lines back that stood before a step and stand after it, where only what no claim tells (`untold`) wrote them
+    /// again on the way. `step` leads from the text before to the one after.
+    pub(super) fn never_went(&mut self, stood: &Self, step: &Diff, untold: &BTreeSet<u32>) {
+        let len = |lines: &[Author]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
+        let aligned = LineMap::new(step, len(&stood.lines), len(&self.lines));
+        for (before, &author) in (1..).zip(&stood.lines) {
+            let slot = aligned.forward(before).and_then(|now| self.lines.get_mut(now as usize - 1));
+            let Some(slot) = slot.filter(|slot| matches!(slot, Author::Written(by) if untold.contains(by)))
+            else {
+                continue;
+            };
+            *slot = author;
+            if let Author::Base(line) = author {
+                self.removed.remove(&line);
+            }
+        }
+    }
+
     /// Returns the base lines that stand, each with its current line.
     pub(super) fn base_lines(&self) -> impl Iterator<Item = (u32, u32)> {
         (1..).zip(&self.lines).filter_map(|(current, author)| match author {

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Occurrences of an old fragment beyond which the claim is too vague to be placed.
 const MAX_PLACES: usize = 16;
+/// Places at which a text may have been laid beyond which no more are tried.
+const MAX_LAID: usize = 4;
 /// One in so many changed lines of a claim must have brought the text closer for the claim to be taken.
 const CARRIED_OUT: u64 = 3;
 /// Claims that are tried on what led to a text that a call saw and nobody observed.
@@ -32,6 +34,14 @@ pub(super) struct Explained {
     pub text: Text,
     /// Whose it is; empty for what nobody claims.
     pub by: Vec<usize>,
+    /// A text that was told without what stood there was laid between what stood, and left all of it.
+    pub laid: bool,
+}
+
+impl Explained {
+    fn nobodys(text: Text) -> Self {
+        Self { text, by: Vec::new(), laid: false }
+    }
 }
 
 /// Explains the way from `before` to `after` by claims, in their order. What is left after the last one is nobody's.
@@ -58,6 +68,46 @@ enum Edit {
     Either { old: Vec<u8>, new: Option<Vec<u8>>, whole: Vec<u8> },
     /// The whole text afterwards, and before where it was given.
     Whole { old: Option<Vec<u8>>, new: Vec<u8> },
+    /// The whole text afterwards, or one that was laid between what stood, at one of these places of the text afterwards.
+    Laid { whole: Vec<u8>, places: Vec<Place> },
+}
+
+/// Where a text stands in a longer one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    before: Vec<u8>,
+    laid: Vec<u8>,
+    after: Vec<u8>,
+}
+
+impl Place {
+    /// Returns where `laid` stands in `text` beside something else.
+    fn all(laid: &[u8], text: &[u8]) -> Vec<Self> {
+        // Some tools end the line that they are given without an end.
+        let ended = [laid, b"\n"].concat();
+        let laid =
+            if laid.ends_with(b"\n") || memchr::memmem::find(text, &ended).is_none() { laid } else { &ended };
+        if laid.trim_ascii().is_empty() || laid.len() >= text.len() {
+            return Vec::new();
+        }
+        let found = memchr::memmem::find_iter(text, laid).take(MAX_LAID);
+        let place = |at: usize| Self {
+            before: text[..at].to_vec(),
+            laid: laid.to_vec(),
+            after: text[at + laid.len()..].to_vec(),
+        };
+        found.map(place).collect()
+    }
+
+    /// Lays the text where it would come to stand in `text`, by what stands before it or after it.
+    fn lay(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let at = if text.starts_with(&self.before) {
+            self.before.len()
+        } else {
+            text.len() - text.ends_with(&self.after).then_some(self.after.len())?
+        };
+        Some([&text[..at], self.laid.as_slice(), &text[at..]].concat())
+    }
 }
 
 impl Edit {
@@ -67,8 +117,13 @@ impl Edit {
             ClaimBody::Fragment { old, new } => {
                 Some(Self::Replace { old: kept(old, eol)?, new: kept(new, eol)? })
             }
-            ClaimBody::Whole { old: None, new } | ClaimBody::Diff { old: None, new } => {
+            ClaimBody::Whole { old: None, new } => {
                 Some(Self::Whole { old: None, new: whole(new, after, eol)? })
+            }
+            ClaimBody::Diff { old: None, new } => {
+                let whole = whole(new, after, eol)?;
+                let laid = kept(new, eol).unwrap_or_default();
+                Some(Self::Laid { places: Place::all(&laid, after.bytes()), whole })
             }
             ClaimBody::Whole { old: Some(old), new } => {
                 Some(Self::Whole { old: Some(kept(old, eol)?), new: whole(new, after, eol)? })
@@ -89,6 +144,11 @@ impl Edit {
     fn ways(&self, text: &Text) -> Vec<Way> {
         match self {
             Self::Whole { old: None, new } => vec![Way::direct(new)],
+            Self::Laid { whole, places } => {
+                let places = if text.is_empty() { &[] } else { places.as_slice() };
+                let laid = places.iter().filter_map(|place| place.lay(text.bytes()));
+                laid.map(Way::laid).chain([Way::direct(whole)]).collect()
+            }
             Self::Whole { old: Some(old), new } => vec![Way::through(old, new, text)],
             Self::Replace { old, new } if old.is_empty() => {
                 if text.is_empty() {
@@ -118,16 +178,22 @@ struct Way {
     text: Text,
     /// How many places it changed.
     places: usize,
+    /// It laid a text between what stood.
+    laid: bool,
 }
 
 impl Way {
     fn direct(new: &[u8]) -> Self {
-        Self { seen: None, text: Text::new(new), places: 1 }
+        Self { seen: None, text: Text::new(new), places: 1, laid: false }
+    }
+
+    fn laid(text: Vec<u8>) -> Self {
+        Self { seen: None, text: Text::new(text), places: 1, laid: true }
     }
 
     fn through(old: &[u8], new: &[u8], text: &Text) -> Self {
         let seen = (text.bytes() != old).then(|| Text::new(old));
-        Self { seen, text: Text::new(new), places: 1 }
+        Self { seen, text: Text::new(new), places: 1, laid: false }
     }
 
     /// Returns how many changed lines stay unexplained when `text` went this way to `after`.
@@ -150,7 +216,7 @@ fn places(text: &[u8], old: &[u8], new: &[u8]) -> Vec<Way> {
             next = at + old.len();
         }
         bytes.extend_from_slice(&text[next..]);
-        Way { seen: None, text: Text::new(bytes), places: at.len() }
+        Way { seen: None, text: Text::new(bytes), places: at.len(), laid: false }
     };
     let mut ways: Vec<Way> = Vec::new();
     if found.len() <= MAX_PLACES {
@@ -182,7 +248,8 @@ fn greedy(before: &Text, after: &Text, edits: &[(usize, Edit)]) -> (Vec<Explaine
                 if let Some(seen) = way.seen {
                     found.extend(led_to(&text, seen, &open));
                 }
-                found.push(Explained { text: way.text.clone(), by: by.into_iter().collect() });
+                let by = by.into_iter().collect();
+                found.push(Explained { text: way.text.clone(), by, laid: way.laid });
                 (text, left, progress) = (way.text, unexplained, true);
             }
         }
@@ -198,7 +265,7 @@ fn led_to(text: &Text, seen: Text, open: &[&(usize, Edit)]) -> Vec<Explained> {
     let others: Vec<(usize, Edit)> = open.iter().take(MAX_BEFORE).map(|&edit| edit.clone()).collect();
     let (mut found, left) = greedy(text, &seen, &others);
     if left > 0 || found.is_empty() {
-        found.push(Explained { text: seen, by: Vec::new() });
+        found.push(Explained::nobodys(seen));
     }
     found
 }
@@ -254,9 +321,9 @@ fn in_order(before: &Text, after: &Text, edits: &[(usize, Edit)]) -> Option<Vec<
         if rivals.count() > 0 {
             return None;
         }
-        found.extend(way.seen.map(|seen| Explained { text: seen, by: Vec::new() }));
+        found.extend(way.seen.map(Explained::nobodys));
         text = way.text.clone();
-        found.push(Explained { text: way.text, by: vec![*suspect] });
+        found.push(Explained { text: way.text, by: vec![*suspect], laid: way.laid });
     }
     (text == *after).then_some(found)
 }

@@ -2,14 +2,14 @@
 
 use crate::base::{CommitId, ObservationNo, RepoPath, SessionKey};
 use crate::diff::{Diff, Eol, LineMap, Text};
-use crate::ledger::attribution::{Evidence, RunningTurn};
+use crate::ledger::attribution::{Evidence, RunningTurn, Stretch};
 use crate::ledger::carry::{Carried, Credits};
 use crate::ledger::content::{Body, Diffs};
 use crate::ledger::mediated::Passage;
 use crate::ledger::moment::Moment;
 use crate::ledger::suspect::{FactIndex, Suspect};
 use crate::ledger::{
-    Base, Blobs, Chain, Change, ClaimBody, Credit, FileState, Kin, Ledger, Observation, Verb, Window,
+    Base, Blobs, Chain, Change, ClaimBody, FileState, Kin, Ledger, Observation, Verb, Window,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -395,7 +395,7 @@ impl History {
                     &Body::of(step.after.as_ref(), scene.blobs),
                 )
                 .into_iter()
-                .map(|(_, credit)| credit)
+                .map(|stretch| stretch.credit)
                 .collect()
             } else {
                 vec![step.evidence.whole(scene.index)]
@@ -411,7 +411,8 @@ impl History {
     /// Takes in a step that somebody made.
     fn take(&mut self, step: &Step, scene: &Scene<'_>, [before, after]: [&Body; 2], diffs: &mut Diffs) {
         let stretches = divide(step, scene, before, after);
-        let credits: Vec<u32> = stretches.iter().map(|(_, credit)| self.credits.number(credit)).collect();
+        let credits: Vec<u32> =
+            stretches.iter().map(|stretch| self.credits.number(&stretch.credit)).collect();
         let rest = step.evidence.whole(scene.index);
         let whole = match credits.as_slice() {
             [only] => *only,
@@ -435,11 +436,21 @@ impl History {
             self.carried.rewrite(&diff, whole);
             return;
         }
-        let mut text = flipped.unwrap_or(old);
-        for ((end, _), credit) in stretches.into_iter().zip(credits) {
-            let end = end.unwrap_or_else(|| new.clone());
+        let stood = (stretches.len() > 1).then(|| self.carried.clone());
+        let old = flipped.unwrap_or(old);
+        let mut text = old.clone();
+        let mut untold = BTreeSet::new();
+        for (stretch, credit) in stretches.into_iter().zip(credits) {
+            let end = stretch.text.unwrap_or_else(|| new.clone());
             self.carried.rewrite(&Diff::of(&text, &end), credit);
             text = end;
+            if stretch.untold {
+                untold.insert(credit);
+            }
+        }
+        if let Some(stood) = stood.filter(|_| !untold.is_empty()) {
+            // A claim took them away on the way, and they never went.
+            self.carried.never_went(&stood, &Diff::of(&old, &new), &untold);
         }
     }
 
@@ -548,15 +559,14 @@ pub(super) fn flip(before: &Text, after: &Text) -> Option<Text> {
     (old != new).then(|| Text::new(new.give(before.bytes())))
 }
 
-/// Divides a step; texts are the ends of the stretches, `None` for the step's own end.
-fn divide(step: &Step, scene: &Scene<'_>, before: &Body, after: &Body) -> Vec<(Option<Text>, Credit)> {
+/// Divides a step.
+fn divide(step: &Step, scene: &Scene<'_>, before: &Body, after: &Body) -> Vec<Stretch> {
     let texts = (before.bytes(), after.bytes());
     match texts {
         (Some(old), Some(new)) if step.evidence.needs_texts(scene.index) => {
             let old = flip(&old, &new).unwrap_or(old);
-            let stretches = step.evidence.divide(scene.index, &old, &new);
-            stretches.into_iter().map(|stretch| (stretch.text, stretch.credit)).collect()
+            step.evidence.divide(scene.index, &old, &new)
         }
-        _ => vec![(None, step.evidence.whole(scene.index))],
+        _ => vec![Stretch { text: None, credit: step.evidence.whole(scene.index), untold: true }],
     }
 }

@@ -8,7 +8,7 @@ use crate::ledger::{Event, Log};
 use crate::store::journal::read_journal;
 use crate::store::objects::Pins;
 use crate::store::presence::is_alive;
-use crate::store::state::{make_private_dir, open_private};
+use crate::store::state::{lock_dir, make_private_dir, open_private};
 use crate::store::{StateDir, StoreError};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -99,7 +99,8 @@ impl StateDir {
     pub fn delete_session(&self, key: &SessionKey) -> Result<Sweep, StoreError> {
         let dir = self.session_dir(key);
         let lease = open_private(&dir.join("lease"))?;
-        if lease.try_lock().is_err() {
+        let (locked, taken) = (lock_dir(&dir), lease.try_lock());
+        if locked.is_err() || taken.is_err() {
             return Err(StoreError::said("delete", &dir, "a process holds the session"));
         }
         let roots = self.roots_of(key);

@@ -58,14 +58,24 @@ pub struct Holder {
 /// The right to write a session's ledger. Dropped with the process.
 #[derive(Debug)]
 pub struct Lease {
+    /// Says who holds it, and where that one can be asked.
     file: File,
+    /// The session's directory, locked as well where the file system can: the file may be removed while it is held.
+    dir: Option<File>,
+}
+
+impl Lease {
+    /// Says whether its file was removed while it was held: nobody finds by it who holds the session.
+    pub fn is_removed(&self) -> bool {
+        self.file.metadata().is_ok_and(|meta| meta.nlink() == 0)
+    }
 }
 
 /// Why a lease was not given.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Another process holds it.
-    #[error("the session is held by process {}", .0.as_ref().map_or(0, |holder| holder.pid))]
+    #[error("the session is held by {}", .0.as_ref().map_or("another process".to_owned(), |holder| format!("process {}", holder.pid)))]
     Held(Option<Holder>),
     /// The state directory cannot be used.
     #[error(transparent)]
@@ -170,14 +180,26 @@ impl StateDir {
     pub fn lease(&self, key: &SessionKey, holder: &Holder) -> Result<Lease, LeaseError> {
         let dir = self.session_dir(key);
         make_private_dir(&dir)?;
-        let path = dir.join("lease");
-        let mut file = open_private(&path)?;
-        take(&file, &path)?;
-        let text = serde_json::to_vec(holder)
-            .map_err(|error| StoreError::said("write", &path, error.to_string()))?;
-        let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
-        written.map_err(|error| StoreError::io("write", &path, error))?;
-        Ok(Lease { file })
+        let locked = lock_dir(&dir)?;
+        Ok(Lease { file: lease_file(&dir, holder)?, dir: locked })
+    }
+
+    /// Makes a lease whose file, or whose session's directory, was removed one that others find again.
+    pub fn lease_again(
+        &self,
+        key: &SessionKey,
+        holder: &Holder,
+        lease: &mut Lease,
+    ) -> Result<(), LeaseError> {
+        let dir = self.session_dir(key);
+        make_private_dir(&dir)?;
+        if !lease.dir.as_ref().is_some_and(|held| is_at(held, &dir)) {
+            lease.dir = lock_dir(&dir)?;
+        }
+        if lease.is_removed() {
+            lease.file = lease_file(&dir, holder)?;
+        }
+        Ok(())
     }
 
     /// Returns the live holder of a session's lease, without taking it.
@@ -198,6 +220,7 @@ impl StateDir {
         let name = format!("{}.sock", &blake3::hash(proxy.as_str().as_bytes()).to_hex()[..16]);
         let own = self.top.join("run").join(&name);
         if own.as_os_str().len() <= LONGEST_SOCKET {
+            make_private_dir(&self.top.join("run"))?;
             return Ok(own);
         }
         let digest = &blake3::hash(self.top.as_os_str().as_bytes()).to_hex()[..8];
@@ -262,7 +285,36 @@ fn probe_writable(top: &Path) -> Result<(), StoreError> {
         .map_err(|error| StoreError::io("write to", top, std::io::Error::from(error)))
 }
 
-/// Locks a lease file. Somebody who only asks who holds it holds it shared for a moment: that is waited for.
+/// Takes the lease file in a session's directory, and says in it who holds it.
+fn lease_file(dir: &Path, holder: &Holder) -> Result<File, LeaseError> {
+    let path = dir.join("lease");
+    let mut file = open_private(&path)?;
+    take(&file, &path)?;
+    let text =
+        serde_json::to_vec(holder).map_err(|error| StoreError::said("write", &path, error.to_string()))?;
+    let written = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(&text));
+    written.map_err(|error| StoreError::io("write", &path, error))?;
+    Ok(file)
+}
+
+/// Locks a session's directory, so that who removes the lease's file gives nobody the lease. `None` where the file system
+/// locks no directories (NFS).
+pub(crate) fn lock_dir(dir: &Path) -> Result<Option<File>, LeaseError> {
+    let Ok(file) = File::open(dir) else { return Ok(None) };
+    match take(&file, &dir.join("lease")) {
+        Ok(()) => Ok(Some(file)),
+        Err(LeaseError::Store(_)) => Ok(None),
+        Err(held) => Err(held),
+    }
+}
+
+/// Says whether an open file is what stands at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(there)) = (file.metadata(), path.metadata()) else { return false };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
+}
+
+/// Locks the file or the directory of a lease, whose file is at `path`. Somebody who only asks who holds it holds it shared for a moment: that is waited for.
 fn take(file: &File, path: &Path) -> Result<(), LeaseError> {
     const TRIES: u32 = 50;
     const PAUSE: std::time::Duration = std::time::Duration::from_millis(2);
@@ -330,6 +382,27 @@ mod tests {
         assert!(matches!(state.lease(&key, &holder()), Err(LeaseError::Held(Some(_)))));
         drop(lease);
         assert_eq!(state.holder(&key), None);
+        assert!(state.lease(&key, &holder()).is_ok());
+    }
+
+    #[test]
+    fn who_removes_the_file_of_a_lease_gives_nobody_the_lease() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = StateDir::open(dir.path().join("state")).unwrap();
+        let key = SessionKey::new("k");
+        let mut lease = state.lease(&key, &holder()).unwrap();
+        std::fs::remove_file(state.session_dir(&key).join("lease")).unwrap();
+        assert!(lease.is_removed() && state.holder(&key).is_none());
+        assert!(matches!(state.lease(&key, &holder()), Err(LeaseError::Held(None))));
+        assert!(state.delete_session(&key).is_err());
+        for removed in ["sessions/k/lease", "sessions", "."] {
+            drop(std::fs::remove_file(state.path().join(removed)));
+            drop(std::fs::remove_dir_all(state.path().join(removed)));
+            state.lease_again(&key, &holder(), &mut lease).unwrap();
+            assert_eq!(state.holder(&key).map(|found| found.pid), Some(std::process::id()), "{removed}");
+            assert!(matches!(state.lease(&key, &holder()), Err(LeaseError::Held(Some(_)))));
+        }
+        drop(lease);
         assert!(state.lease(&key, &holder()).is_ok());
     }
 

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a fault here is the test's")]
 
+use crate::proxy::until;
 use crate::scratch::{Live, Scratch};
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -159,4 +160,36 @@ fn what_was_removed_from_the_state_directory_is_written_again_or_said() {
     let log = scratch.says(&["log", "--session", "s1"]).0;
     assert!(log.contains("turn 1 started") && log.contains("turn 3 started"), "{log}");
     assert_eq!(scratch.read("repository/a"), "one\ntwo\nthree\nfour\nfive\nsix\n");
+}
+
+// Law: whoever removes what commands in a terminal find a proxy by (its socket, the file of a lease, or all) cuts nobody off: it
+// is made again, and said. Meanwhile no command takes the session for one that nobody holds.
+#[test]
+fn commands_reach_a_proxy_whose_socket_lease_or_whole_state_was_removed() {
+    let scratch = Scratch::git();
+    scratch.write("repository/a", "one\n");
+    let mut live = scratch.session();
+    live.prompt("echo two >> a");
+    let again = "was made there again";
+    for removed in ["run", "sessions/*/lease"] {
+        std::process::Command::new("/bin/sh")
+            .args(["-c", &format!("rm -r \"$0\"/{removed}")])
+            .arg(scratch.at("state"))
+            .status()
+            .unwrap();
+        let (said, told) = scratch.says(&["accept", "--all"]);
+        assert!(said.contains("accept: 1 hunk"), "{removed}: {said} {told}");
+        // The live one carried it out: nobody else wrote beside it.
+        assert!(live.slash("/hunkgate undo").contains("Took back 1 change"), "{removed}");
+        until("it stands again", || scratch.says(&["log"]).0.matches(again).count() >= 1);
+        let heard = live.prompt(":");
+        assert_eq!(times(&heard, again), 1, "{removed}: {heard:?}");
+        assert_eq!(times(&live.prompt(":"), again), 0, "{removed}");
+    }
+    std::fs::remove_dir_all(scratch.at("state")).unwrap();
+    until("the session is found", || scratch.says(&["status"]).0.contains("written there again"));
+    assert_eq!(scratch.json(&["status"])["queue"]["unreviewed"], 1);
+    assert!(scratch.says(&["comment", "a:1", "well"]).0.contains("comment"));
+    assert!(live.slash("/hunkgate note").contains("well"));
+    live.end();
 }

@@ -184,6 +184,7 @@ impl Play {
                     self.happens(Input::WrittenAgain { session });
                 }
             }
+            What::Door(stands) => self.happens(Input::DoorMoved { session: None, stands: stands.clone() }),
             What::Ask(line) => self.ask(line)?,
             What::Answer(kind, pattern) => self.answer(kind.as_deref(), pattern)?,
             What::Grants(line) => self.world.grants += &format!("{line}\n"),

@@ -56,6 +56,9 @@ pub(crate) enum What {
     JournalFull(String),
     /// `journal removed`: the session's ledger was removed from the disk, and written again.
     JournalRemoved,
+    /// `door removed`, `door shut REASON`, `door open`: what commands find the proxy by was removed and made again; cannot be
+    /// made; was made at last.
+    Door(Result<(), String>),
     /// `journal has room`: everything can be written again.
     JournalHasRoom,
     /// `ask COMMAND`.
@@ -190,6 +193,11 @@ impl<'a> Parser<'a> {
             "answer" => answer(rest),
             "policy" => What::Policy(self.content(rest)?),
             "watching" => What::Watching(rest.parse().map_err(|_| "how many watch?")?),
+            "door" => What::Door(match split_word(rest) {
+                ("shut", reason) => Err(reason.to_owned()),
+                ("removed" | "open", "") => Ok(()),
+                _ => return Err("a door is removed, shut or open".to_owned()),
+            }),
             "console" => What::Console((rest != "closes").then(|| rest.to_owned())),
             "grants" => What::Grants(rest.to_owned()),
             "config" => What::Config(rest.to_owned()),
