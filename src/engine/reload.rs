@@ -1,7 +1,7 @@
 //! The files of the policy while the agent runs: the person's own is followed, a root's counts as it was opened until a person says
 //! otherwise, and what cannot be used changes nothing.
 
-use crate::base::{AskId, Digest, RequestKey, SessionId};
+use crate::base::{AskId, RequestKey, SessionId};
 use crate::config::{Approvals, Config, Written};
 use crate::engine::conversation::Sharpness;
 use crate::engine::desk::ReplyTo;
@@ -9,7 +9,7 @@ use crate::engine::docket::{Question, State};
 use crate::engine::step::Wait;
 use crate::engine::{Action, Durability, Engine, Level, OpenedRoot};
 use crate::ledger::{Approval, Event, FileDigest, Log};
-use crate::policy::{FileNews, KnownFiles, Policy, UserFile};
+use crate::policy::{FileNews, KnownFiles, Policy, Stands, UserFile};
 use crate::review::{Answer, DocketAnswer, LoadedShape, Problem, ProblemKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 /// What is known of the files of the policy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Files {
-    /// The last text of the person's file that was looked at, whether it could be used or not.
-    user: Option<Digest>,
+    /// What stood in the place of the person's file when it was looked at last, whether it could be used or not.
+    user: Stands,
     /// What the person's own configuration says, without any root's.
     own: Config,
     /// Per root: what its own file said when it was opened or reloaded.
@@ -34,7 +34,7 @@ struct Project {
     in_force: Option<Written>,
     /// Why what stood there when the root was opened cannot be used.
     broken: Option<String>,
-    seen: Option<Digest>,
+    seen: Stands,
 }
 
 impl Project {
@@ -47,24 +47,24 @@ impl Project {
                 false => format!("cannot be read, and is ignored {until}: {reason}"),
             });
         }
-        let known = self.in_force.as_ref().map(Written::digest);
-        match (&self.seen, known) {
-            (seen, known) if seen.as_ref() == known => None,
-            (Some(_), _) => {
-                Some("changed and is not in force: `hunkgate policy reload` puts it in force".to_owned())
+        let known = Stands::of(self.in_force.as_ref().map(|written| written.digest().clone()));
+        let what = match (&self.seen, &known) {
+            (seen, known) if seen == known => return None,
+            (Stands::Text(_), _) => {
+                return Some("changed and is not in force: `hunkgate policy reload` puts it in force".into());
             }
-            (None, _) => Some(
-                "is gone or cannot be read, and is still in force: `hunkgate policy reload` reads it anew"
-                    .to_owned(),
-            ),
-        }
+            (Stands::Nothing, _) => "is gone, and is still in force",
+            (Stands::Unreadable, Stands::Text(_)) => "cannot be read, and is still in force as it was",
+            (Stands::Unreadable, _) => "cannot be read, and is not in force",
+        };
+        Some(format!("{what}: `hunkgate policy reload` reads it anew"))
     }
 }
 
 impl Files {
     /// Starts with the configuration that the process was started with.
     pub(super) fn of(config: &Config) -> Self {
-        Self { user: config.read.clone(), own: config.clone(), ..Self::default() }
+        Self { user: Stands::of(config.read.clone()), own: config.clone(), ..Self::default() }
     }
 }
 
@@ -79,7 +79,7 @@ impl Engine {
             Some(Ok(written)) => Project {
                 in_force: Some(written.clone()),
                 broken: None,
-                seen: Some(written.digest().clone()),
+                seen: Stands::Text(written.digest().clone()),
             },
             Some(Err(reason)) => Project { broken: Some(reason.clone()), ..Project::default() },
             None => Project::default(),
@@ -127,9 +127,9 @@ impl Engine {
 
     /// A judge found the files not as they were known.
     pub(super) fn files_moved(&mut self, news: FileNews) {
-        for (top, digest) in news.projects {
+        for (top, stands) in news.projects {
             let Some(project) = self.files.projects.get_mut(&top) else { continue };
-            project.seen = digest;
+            project.seen = stands;
             let file = format!("{top}/{PROJECT_FILE}");
             let of_it = |known: &String| known.strip_prefix(&file).is_some_and(|rest| rest.starts_with(' '));
             self.setup.config.warnings.retain(|known| !of_it(known));
@@ -142,10 +142,16 @@ impl Engine {
         }
     }
 
-    /// The person's file says something else: that is in force from now on, unless it cannot be used.
+    /// The person's file says something else: that is in force from now on, unless it cannot be used. Whoever removes it, or
+    /// saves it in two steps, takes no rule away: a person says that nothing counts.
     fn user_file(&mut self, file: UserFile) {
-        self.files.user = file.digest;
-        let outcome = file.says.and_then(|written| {
+        let gone = file.stands == Stands::Nothing && self.files.own.read.is_some();
+        self.files.user = file.stands;
+        let says = match gone {
+            true => Err("your configuration is gone, and counts until `hunkgate policy reload`".to_owned()),
+            false => file.says,
+        };
+        let outcome = says.and_then(|written| {
             let own = Config::of(written.as_ref(), None);
             self.put_in_force(own)
         });
@@ -306,14 +312,14 @@ impl Engine {
         let own = Config::of(user.says?.as_ref(), None);
         for (top, file) in projects {
             let written = file.map_err(|reason| format!("{top}: {reason}"))?;
-            let seen = written.as_ref().map(|written| written.digest().clone());
+            let seen = Stands::of(written.as_ref().map(|written| written.digest().clone()));
             if let Some(written) = &written {
                 self.setup.withheld = self.setup.withheld.clone().and(written.withheld());
             }
             self.files.projects.insert(top, Project { in_force: written, broken: None, seen });
         }
         self.put_in_force(own)?;
-        self.files.user = user.digest;
+        self.files.user = user.stands;
         let of_project =
             |known: &String| known.contains("`hunkgate policy reload`") || known.contains(OF_PROJECT);
         self.setup.config.warnings.retain(|known| !of_project(known));

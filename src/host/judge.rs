@@ -8,10 +8,11 @@ use crate::host::clock::Clock;
 use crate::host::perform::refusal;
 use crate::host::worker::guarded;
 use crate::ledger::{GrantEvent, UserGrant};
-use crate::policy::{Case, FileNews, Finding, KnownFiles, UserFile};
+use crate::policy::{Case, FileNews, Finding, KnownFiles, Stands, UserFile};
 use crate::store::GrantFile;
 use crate::surface::{Disk, PROJECT_FILE};
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -29,11 +30,39 @@ pub(crate) struct Judge {
     pub(crate) seen: BTreeMap<PathBuf, Seen>,
 }
 
-/// A file as it was looked at: what its stat was, and the digest of its text.
+/// A file as it was looked at: what its stat was, and what stood there.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    stat: Option<(u64, u64, i64, i64)>,
-    digest: Option<Digest>,
+    stat: Stat,
+    stands: Stands,
+}
+
+/// What a stat tells a text from another by. A change of the mode alone may make it readable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stat {
+    file: (u64, u64),
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stat {
+    fn of(meta: &std::fs::Metadata) -> Self {
+        Self {
+            file: (meta.ino(), meta.len()),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+
+    /// Says whether a later change would have moved its time stamps.
+    fn is_settled(&self) -> bool {
+        let (seconds, nanos) = self.changed.max(self.modified);
+        let at = Duration::new(
+            u64::try_from(seconds).unwrap_or_default(),
+            u32::try_from(nanos).unwrap_or_default(),
+        );
+        (UNIX_EPOCH + at).elapsed().is_ok_and(|age| age > Duration::from_secs(2))
+    }
 }
 
 impl Judge {
@@ -69,51 +98,49 @@ impl Judge {
     /// Compares the files of the policy with what is known of them.
     fn news(&mut self, known: &KnownFiles) -> Option<FileNews> {
         let user = self.user.clone().and_then(|path| {
-            let moved = self.digest(&path) != known.user;
+            let moved = self.stands(&path) != known.user;
             moved.then(|| self.user_file())
         });
         let mut projects = Vec::new();
-        for (top, digest) in &known.projects {
-            let now = self.digest(&Path::new(top).join(PROJECT_FILE));
-            if now != *digest {
+        for (top, stood) in &known.projects {
+            let now = self.stands(&Path::new(top).join(PROJECT_FILE));
+            if now != *stood {
                 projects.push((top.clone(), now));
             }
         }
         (user.is_some() || !projects.is_empty()).then_some(FileNews { user, projects })
     }
 
-    /// Returns the digest of a file's text; read again only where its stat is another.
-    fn digest(&mut self, path: &Path) -> Option<Digest> {
-        let stat = std::fs::metadata(path).ok();
-        let stat = stat.map(|meta| (meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec()));
-        if let Some(seen) = self.seen.get(path).filter(|seen| seen.stat == stat && seen.is_settled()) {
-            return seen.digest.clone();
+    /// Says what stands in the place of a file; its text is read again only where its stat is another.
+    fn stands(&mut self, path: &Path) -> Stands {
+        let stat = std::fs::metadata(path).ok().map(|meta| Stat::of(&meta));
+        let same = |seen: &&Seen| stat.as_ref() == Some(&seen.stat) && seen.stat.is_settled();
+        if let Some(seen) = self.seen.get(path).filter(same) {
+            return seen.stands.clone();
         }
-        let digest = std::fs::read(path).ok().map(|text| Digest::of(&[&text]));
-        self.seen.insert(path.to_owned(), Seen { stat, digest: digest.clone() });
-        digest
+        let stands = what_stands(&std::fs::read(path));
+        if let Some(stat) = stat {
+            self.seen.insert(path.to_owned(), Seen { stat, stands: stands.clone() });
+        }
+        stands
     }
 
     fn user_file(&self) -> UserFile {
-        let Some(path) = &self.user else { return UserFile { digest: None, says: Ok(None) } };
-        match std::fs::read_to_string(path) {
-            Ok(text) => UserFile {
-                digest: Some(Digest::of(&[text.as_bytes()])),
-                says: Written::parse(&path.display().to_string(), &text)
-                    .map(|mut written| {
-                        note_programs(written.assessors_mut());
-                        Some(written)
-                    })
-                    .map_err(|error| error.to_string()),
-            },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                UserFile { digest: None, says: Ok(None) }
-            }
-            Err(error) => {
-                let digest = std::fs::read(path).ok().map(|text| Digest::of(&[&text]));
-                UserFile { digest, says: Err(format!("{}: {error}", path.display())) }
-            }
-        }
+        let Some(path) = &self.user else { return UserFile { stands: Stands::Nothing, says: Ok(None) } };
+        let read = std::fs::read(path);
+        let stands = what_stands(&read);
+        let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        let says = match text {
+            Ok(text) => Written::parse(&path.display().to_string(), &text)
+                .map(|mut written| {
+                    note_programs(written.assessors_mut());
+                    Some(written)
+                })
+                .map_err(|error| error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("{}: {error}", path.display())),
+        };
+        UserFile { stands, says }
     }
 
     /// Returns the permission that allows exactly this. A file that cannot be read allows nothing.
@@ -144,15 +171,11 @@ impl Judge {
     }
 }
 
-impl Seen {
-    /// Says whether a later change would have moved its time stamp.
-    fn is_settled(&self) -> bool {
-        let Some((.., seconds, nanos)) = self.stat else { return true };
-        let at = Duration::new(
-            u64::try_from(seconds).unwrap_or_default(),
-            u32::try_from(nanos).unwrap_or_default(),
-        );
-        (UNIX_EPOCH + at).elapsed().is_ok_and(|age| age > Duration::from_secs(2))
+fn what_stands(read: &io::Result<Vec<u8>>) -> Stands {
+    match read {
+        Ok(text) => Stands::Text(Digest::of(&[text])),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Stands::Nothing,
+        Err(_) => Stands::Unreadable,
     }
 }
 
@@ -160,7 +183,7 @@ impl Seen {
 pub(crate) fn project_file(top: &str) -> Result<Option<Written>, String> {
     match std::fs::read_to_string(Path::new(top).join(PROJECT_FILE)) {
         Ok(text) => Written::parse(PROJECT_FILE, &text).map(Some).map_err(|error| error.to_string()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{PROJECT_FILE}: {error}")),
     }
 }

@@ -4,7 +4,7 @@ use crate::base::{RepoPath, RootId, WallNs};
 use crate::engine::{Action, Durability, Input};
 use crate::host::event::{Event, Inbox};
 use crate::ledger::{Gap, Ledger, Log, Record, RevertOutcome, RevertResult};
-use crate::policy::UserFile;
+use crate::policy::{Stands, UserFile};
 use crate::review::{Answer, Computed, Problem, ProblemKind};
 use std::fmt::Debug;
 
@@ -74,7 +74,7 @@ pub(crate) fn refusal(effect: Action, reason: &str) -> Option<Input> {
             Input::Computed { ask, computed: Computed::Answer(Answer::Problem(problem)) }
         }
         Action::ReadPolicy { ask, .. } => {
-            let user = UserFile { digest: None, says: Err(reason.to_owned()) };
+            let user = UserFile { stands: Stands::Nothing, says: Err(reason.to_owned()) };
             Input::PolicyRead { ask, user, projects: Vec::new() }
         }
         Action::CheckFiles { ask, .. } => Input::FilesChecked { ask, news: None },

@@ -39,26 +39,45 @@ pub struct Case {
 /// The files of the policy, as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KnownFiles {
-    /// The digest of the person's file; `None`: there is none.
-    pub user: Option<Digest>,
-    /// Per root that was opened: its top, and the digest of its own file.
-    pub projects: BTreeMap<String, Option<Digest>>,
+    /// What stands in the place of the person's file.
+    pub user: Stands,
+    /// Per root that was opened: its top, and what stands in the place of its own file.
+    pub projects: BTreeMap<String, Stands>,
+}
+
+/// What stands in the place of a file of the policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Stands {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Something that cannot be read.
+    Unreadable,
+    /// A text with this digest.
+    Text(Digest),
+}
+
+impl Stands {
+    /// Says it of the text that was read, where there was one.
+    pub fn of(read: Option<Digest>) -> Self {
+        read.map_or(Self::Nothing, Self::Text)
+    }
 }
 
 /// What was found of the files of the policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileNews {
-    /// The person's file as it is now, where that is not as it was known: its digest, and what it says.
+    /// The person's file as it is now, where that is not as it was known, and what it says.
     pub user: Option<UserFile>,
-    /// The tops of the roots whose own file is not as it was known, with the digest of what stands there.
-    pub projects: Vec<(String, Option<Digest>)>,
+    /// The tops of the roots whose own file is not as it was known, with what stands there.
+    pub projects: Vec<(String, Stands)>,
 }
 
 /// The person's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserFile {
-    /// The digest of its text; `None`: there is none.
-    pub digest: Option<Digest>,
+    /// What stands there.
+    pub stands: Stands,
     /// What it says, or why it cannot be used.
     pub says: Result<Option<Written>, String>,
 }

@@ -45,7 +45,7 @@ mod writers;
 pub use assess::{
     Brief, Effective, Errand, Hearing, LONGEST_LINE, MOST_OPINIONS, Opines, Opinion, Told, effective,
 };
-pub use case::{Case, FileNews, Finding, KnownFiles, UserFile};
+pub use case::{Case, FileNews, Finding, KnownFiles, Stands, UserFile};
 pub use classify::{Classified, Kind, Part as PlanPart, Redirects, classify};
 pub use deeds::{Deeds, deeds};
 pub use effect::{Effect, Evidence, Form, Subject};

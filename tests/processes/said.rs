@@ -193,3 +193,32 @@ fn commands_reach_a_proxy_whose_socket_lease_or_whole_state_was_removed() {
     assert!(live.slash("/hunkgate note").contains("well"));
     live.end();
 }
+
+// Law: what stands in the place of a configuration and cannot be read is said, also where nothing stood there, and where only its
+// mode is another; so is that it can be read again.
+#[test]
+fn a_configuration_that_cannot_be_read_any_more_is_said_and_so_is_that_it_can() {
+    const OWN: &str = "home/.config/hunkgate/config.toml";
+    let kept = "the policy stays as it was";
+    let scratch = Scratch::git().owned_by_an_ordinary_user();
+    let place = scratch.at(OWN).display().to_string();
+    let mut live = scratch.session();
+    let heard = live.prompt(&format!("mkdir -p '{place}' .hunkgate.toml"));
+    assert_eq!(times(&heard, kept), 1, "{heard:?}");
+    assert_eq!(times(&heard, ".hunkgate.toml cannot be read, and is not in force"), 1, "{heard:?}");
+    assert_eq!(times(&live.prompt(":"), "stays as it was"), 0);
+    let heard = live.prompt(&format!("rmdir '{place}' .hunkgate.toml"));
+    assert_eq!(times(&heard, "the configuration is in force as it is written"), 1, "{heard:?}");
+    assert_eq!(times(&heard, "what stands there is in force"), 1, "{heard:?}");
+
+    live.prompt(&format!("echo '[permissions]' > '{place}'; touch -d 2001-01-01 '{place}'"));
+    for _ in 0..2 {
+        let heard = live.prompt(&format!("chmod 000 '{place}'"));
+        assert_eq!(times(&heard, kept), 1, "{heard:?}");
+        let heard = live.prompt(&format!("chmod 600 '{place}'"));
+        assert_eq!(times(&heard, "the configuration is in force as it is written"), 1, "{heard:?}");
+    }
+    let heard = live.prompt(&format!("rm '{place}'"));
+    assert_eq!(times(&heard, "your configuration is gone"), 1, "{heard:?}");
+    live.end();
+}

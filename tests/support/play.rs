@@ -194,6 +194,7 @@ impl Play {
                 self.happens(Input::ConsoleMoved { console: console.clone() });
             }
             What::Assessor(what, rest) => self.assessor(what, rest)?,
+            What::PolicyGone(unreadable) => self.world.unwrite(unreadable.clone()),
             What::Policy(text) => self.world.rewrite(String::from_utf8_lossy(text).into_owned()),
         }
         self.spurious();

@@ -69,6 +69,8 @@ pub(crate) enum What {
     Grants(String),
     /// `policy <<END`: the person writes another configuration, while the proxy runs.
     Policy(Vec<u8>),
+    /// `policy gone`, `policy unreadable REASON`: nothing stands there any more, or what cannot be read.
+    PolicyGone(Option<String>),
     /// `watching N`: so many watch what moves.
     Watching(usize),
     /// `console ADDRESS`, `console closes`.
@@ -191,7 +193,11 @@ impl<'a> Parser<'a> {
             },
             "ask" => What::Ask(rest.to_owned()),
             "answer" => answer(rest),
-            "policy" => What::Policy(self.content(rest)?),
+            "policy" => match split_word(rest) {
+                ("gone", "") => What::PolicyGone(None),
+                ("unreadable", reason) => What::PolicyGone(Some(reason.to_owned())),
+                _ => What::Policy(self.content(rest)?),
+            },
             "watching" => What::Watching(rest.parse().map_err(|_| "how many watch?")?),
             "door" => What::Door(match split_word(rest) {
                 ("shut", reason) => Err(reason.to_owned()),

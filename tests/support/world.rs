@@ -11,7 +11,7 @@ use hunkgate::ledger::{
     Cache, Event, FilePlan, Gap, GrantBook, GrantEvent, GrantLine, Ledger, Listing, Log, Method, Observation,
     Record, Redactor, RevertFile, RevertOutcome, RevertResult, Wanted, Why, listing,
 };
-use hunkgate::policy::{Errand, FileNews, Hearing, KnownFiles, Told, UserFile};
+use hunkgate::policy::{Errand, FileNews, Hearing, KnownFiles, Stands, Told, UserFile};
 use hunkgate::review::{self, Answer};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -54,6 +54,8 @@ pub(crate) struct World {
     pub(crate) opens_late: bool,
     /// The person's own configuration, as text.
     pub(crate) user: Option<String>,
+    /// Why what stands in its place cannot be read.
+    unreadable: Option<String>,
     /// The file of the permissions that outlive sessions.
     pub(crate) grants: String,
     pub(crate) trace: Vec<String>,
@@ -125,6 +127,7 @@ impl World {
             stamps: None,
             opens_late: false,
             user: None,
+            unreadable: None,
             grants: String::new(),
             trace: Vec::new(),
             opened: BTreeSet::new(),
@@ -261,7 +264,12 @@ impl World {
         if let Ok(written) = Written::parse("config.toml", &text) {
             self.config = Config::of(Some(&written), None);
         }
-        self.user = Some(text);
+        (self.user, self.unreadable) = (Some(text), None);
+    }
+
+    /// Nothing stands in the place of the person's configuration any more, or what cannot be read.
+    pub(crate) fn unwrite(&mut self, unreadable: Option<String>) {
+        (self.user, self.unreadable) = (None, unreadable);
     }
 
     /// Makes observations wait.
@@ -450,10 +458,11 @@ impl World {
     /// Compares the files of the policy with what is known of them.
     fn news(&self, known: &KnownFiles) -> Option<FileNews> {
         let user = self.user_file();
-        let user = (user.digest != known.user).then_some(user);
-        let moved = |(top, digest): (&String, &Option<Digest>)| {
+        let user = (user.stands != known.user).then_some(user);
+        let moved = |(top, stood): (&String, &Stands)| {
             let now = self.tree.bytes(&format!("{top}/.hunkgate.toml")).map(|text| Digest::of(&[text]));
-            (now != *digest).then(|| (top.clone(), now))
+            let now = Stands::of(now);
+            (now != *stood).then(|| (top.clone(), now))
         };
         let projects: Vec<_> = known.projects.iter().filter_map(moved).collect();
         (user.is_some() || !projects.is_empty()).then_some(FileNews { user, projects })
@@ -461,8 +470,11 @@ impl World {
 
     fn user_file(&self) -> UserFile {
         let written = |text: &String| Written::parse("config.toml", text).map_err(|error| error.to_string());
+        if let Some(reason) = &self.unreadable {
+            return UserFile { stands: Stands::Unreadable, says: Err(format!("config.toml: {reason}")) };
+        }
         UserFile {
-            digest: self.user.as_ref().map(|text| Digest::of(&[text.as_bytes()])),
+            stands: Stands::of(self.user.as_ref().map(|text| Digest::of(&[text.as_bytes()]))),
             says: self.user.as_ref().map(written).transpose(),
         }
     }
