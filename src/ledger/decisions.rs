@@ -103,40 +103,86 @@ impl Decisions {
         self.trails.keys()
     }
 
-    /// Returns the command that `undo` takes back.
-    pub fn undoable(&self) -> Option<&Command> {
-        self.undoable.last().and_then(|id| self.command(id))
+    /// Returns the commands that `undo` takes back, in its order: the whole of them, or what is left where a part was refused.
+    pub fn undoable(&self) -> impl Iterator<Item = &Command> {
+        let stands = |command: &&Command| {
+            let mut items = command.items.iter();
+            items.any(|item| self.standing(&item.hunk).is_some_and(|(made_by, _)| *made_by == command.id))
+        };
+        self.undoable.iter().rev().filter_map(|id| self.command(id)).filter(stands)
     }
 
-    /// Returns the command that `redo` makes true again.
-    pub fn redoable(&self) -> Option<&Command> {
-        self.redoable.last().and_then(|id| self.command(id))
+    /// Returns the commands that `redo` makes true again, in its order: the whole of them, or what is left where a part was
+    /// refused.
+    pub fn redoable(&self) -> impl Iterator<Item = &Command> {
+        self.redoable.iter().rev().filter_map(|id| self.command(id))
     }
 
+    /// Says whether a command's decision of a hunk was taken back, and may be made true again.
+    pub fn is_taken_back(&self, hunk: &HunkId, command: &CommandId) -> bool {
+        self.row(hunk, command).is_some_and(|row| row.undone)
+    }
+
+    /// Says whether a part of a command stands, and a part does not.
+    pub fn is_in_part(&self, command: &Command) -> bool {
+        let stands = |item: &Decision| self.row(&item.hunk, &command.id).is_some_and(|row| !row.undone);
+        command.items.iter().any(stands) && !command.items.iter().all(stands)
+    }
+
+    fn row(&self, hunk: &HunkId, command: &CommandId) -> Option<&Standing> {
+        self.hunks.get(hunk)?.iter().rev().find(|row| row.command == *command)
+    }
+
+    /// A new decision: what could be made true again no longer can.
     fn decide(&mut self, command: &Command) -> bool {
-        self.redoable.clear();
+        for id in std::mem::take(&mut self.redoable) {
+            let Some(cleared) = self.command(&id) else { continue };
+            for hunk in cleared.items.iter().map(|item| item.hunk.clone()).collect::<Vec<_>>() {
+                if let Some(rows) = self.hunks.get_mut(&hunk) {
+                    rows.retain(|row| !row.undone || row.command != id);
+                }
+            }
+        }
         self.undoable.push(command.id.clone());
         command.items.iter().for_each(|item| self.stand(&command.id, item));
         true
     }
 
     fn undo(&mut self, undoes: &CommandId, command: &Command) -> bool {
-        let Some(at) = self.undoable.iter().rposition(|id| id == undoes) else { return false };
-        let undone = self.undoable.remove(at);
+        if !self.undoable.contains(undoes) {
+            return false;
+        }
         for item in &command.items {
             let rows = self.hunks.entry(item.hunk.clone()).or_default();
-            rows.iter_mut().filter(|row| row.command == undone).for_each(|row| row.undone = true);
+            rows.iter_mut().filter(|row| row.command == *undoes).for_each(|row| row.undone = true);
         }
-        self.redoable.push(undone);
+        self.sort_in(undoes);
         true
     }
 
     fn redo(&mut self, redoes: &CommandId, command: &Command) -> bool {
-        let Some(at) = self.redoable.iter().rposition(|id| id == redoes) else { return false };
-        let redone = self.redoable.remove(at);
-        command.items.iter().for_each(|item| self.stand(&redone, item));
-        self.undoable.push(redone);
+        if !self.redoable.contains(redoes) {
+            return false;
+        }
+        command.items.iter().for_each(|item| self.stand(redoes, item));
+        self.sort_in(redoes);
         true
+    }
+
+    /// Lists a command where `undo` and `redo` find it: with both of them while a part of it stands and a part was taken back.
+    fn sort_in(&mut self, id: &CommandId) {
+        let Some(command) = self.command(id) else { return };
+        let rows: Vec<bool> =
+            command.items.iter().filter_map(|item| Some(self.row(&item.hunk, id)?.undone)).collect();
+        for (list, belongs) in
+            [(&mut self.undoable, rows.contains(&false)), (&mut self.redoable, rows.contains(&true))]
+        {
+            if !belongs {
+                list.retain(|known| known != id);
+            } else if !list.contains(id) {
+                list.push(id.clone());
+            }
+        }
     }
 
     /// Puts `item` in force under `command`, in the place of what the command had decided on that hunk before.

@@ -114,6 +114,11 @@ impl Plan {
         Ok((decision, (!remarks.is_empty()).then(|| remarks.join("; "))))
     }
 
+    /// Returns the items that are refused, as they are told.
+    pub(super) fn refusals(&self) -> Vec<ItemShape> {
+        self.shape("refused").items
+    }
+
     fn shape(&self, outcome: &str) -> DecidedShape {
         let items = self.items.iter().map(|item| ItemShape {
             id: item.decision.hunk.clone(),

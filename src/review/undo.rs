@@ -3,8 +3,8 @@
 use crate::base::{CommandId, Digest, HunkId, RepoPath, RootId, SessionKey};
 use crate::diff::{Diff, LineMap, Text, is_binary};
 use crate::ledger::{
-    Blobs, ByteEdit, Command, Decision, Decisions, FilePlan, FileState, ItemShape, Ledger, Listing, Mode,
-    RevertOutcome, RevertResult, ReviewState, SessionLedger, Verb, Wanted, path_text,
+    Blobs, ByteEdit, Decision, Decisions, FilePlan, FileState, ItemShape, Ledger, Listing, Mode,
+    RevertResult, ReviewState, SessionLedger, Verb, Wanted, path_text,
 };
 use crate::review::{Plan, PlannedItem, Problem, ProblemKind};
 use std::collections::BTreeMap;
@@ -14,43 +14,63 @@ use std::sync::Arc;
 pub(super) fn plan_undo(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs) -> Result<Plan, Problem> {
     let known = ledger.session(session).ok_or_else(|| nothing("undo"))?;
     let decisions = known.decisions();
-    let command = decisions.undoable().ok_or_else(|| nothing("undo"))?;
-    let outcomes = known.outcomes(last_writer(decisions, &command.id));
-    let ways = command.items.iter().filter_map(|item| {
-        let (standing, decision) = decisions.standing(&item.hunk)?;
-        (*standing == command.id).then(|| Way {
-            decision,
-            state: decisions.without(&item.hunk, &command.id),
-            from: decision.left,
-            to: decision.seen,
-            old_from: left_at(outcomes, decision),
-            old_to: None,
-        })
+    let planner = Planner { ledger, blobs, known };
+    let plans = decisions.undoable().map(|command| {
+        let ways = command.items.iter().filter_map(|item| {
+            let (standing, decision) = decisions.standing(&item.hunk)?;
+            (*standing == command.id).then(|| Way {
+                decision,
+                state: decisions.without(&item.hunk, &command.id),
+                from: decision.left,
+                to: decision.seen,
+                old_from: left_at(known, &command.id, decision),
+                old_to: None,
+            })
+        });
+        let plan = planner.plan(Verb::Undo { undoes: command.id.clone() }, ways.collect());
+        (plan, decisions.is_in_part(command))
     });
-    let verb = Verb::Undo { undoes: command.id.clone() };
-    Ok(Planner { ledger, blobs, known }.plan(verb, ways.collect()))
+    first_of(plans).ok_or_else(|| nothing("undo"))
 }
 
 /// Plans to make the command that was last taken back true again.
 pub(super) fn plan_redo(ledger: &Ledger, session: &SessionKey, blobs: &dyn Blobs) -> Result<Plan, Problem> {
     let known = ledger.session(session).ok_or_else(|| nothing("redo"))?;
     let decisions = known.decisions();
-    let command = decisions.redoable().ok_or_else(|| nothing("redo"))?;
-    let undo = undo_of(decisions, &command.id).ok_or_else(|| nothing("redo"))?;
-    let outcomes = known.outcomes(last_writer(decisions, &command.id));
-    let ways = undo.items.iter().filter_map(|item| {
-        let decided = command.items.iter().find(|decided| decided.hunk == item.hunk)?;
-        Some(Way {
-            decision: decided,
-            state: decided.state,
-            from: item.left,
-            to: item.seen,
-            old_from: None,
-            old_to: left_at(outcomes, decided),
-        })
+    let planner = Planner { ledger, blobs, known };
+    let plans = decisions.redoable().map(|command| {
+        let taken_back = command.items.iter().filter(|item| decisions.is_taken_back(&item.hunk, &command.id));
+        let ways = taken_back.filter_map(|decided| {
+            let item = undo_of(decisions, &command.id, &decided.hunk)?;
+            Some(Way {
+                decision: decided,
+                state: decided.state,
+                from: item.left,
+                to: item.seen,
+                old_from: None,
+                old_to: left_at(known, &command.id, decided),
+            })
+        });
+        let plan = planner.plan(Verb::Redo { redoes: command.id.clone() }, ways.collect());
+        (plan, decisions.is_in_part(command))
     });
-    let verb = Verb::Redo { redoes: command.id.clone() };
-    Ok(Planner { ledger, blobs, known }.plan(verb, ways.collect()))
+    first_of(plans).ok_or_else(|| nothing("redo"))
+}
+
+/// Returns the first plan, the latest command's. One of a command that is done in part, and of which no more can be done now, is
+/// told and passed over.
+fn first_of(plans: impl Iterator<Item = (Plan, bool)>) -> Option<Plan> {
+    let mut stuck: Vec<Plan> = Vec::new();
+    for (mut plan, in_part) in plans {
+        if in_part && plan.items.iter().all(|item| item.refused.is_some()) {
+            stuck.push(plan);
+            continue;
+        }
+        plan.said.extend(stuck.iter().flat_map(Plan::refusals));
+        return Some(plan);
+    }
+    let rest = stuck.iter().skip(1).flat_map(Plan::refusals).collect();
+    stuck.into_iter().next().map(|plan| Plan { said: rest, ..plan })
 }
 
 /// Plans to withdraw the reject that was asked for last and still waits for the turn's end.
@@ -228,21 +248,20 @@ fn merged_lines(now: &Text, from: &Text, to: &Text) -> Option<Vec<ByteEdit>> {
     Diff::of(from, to).hunks.iter().map(edit).collect()
 }
 
-/// Returns the command that last wrote files in the name of `command`: itself, or its latest redo.
-fn last_writer<'a>(decisions: &'a Decisions, command: &'a CommandId) -> &'a CommandId {
-    let redo = decisions.commands().rev().map(|(_, known)| known);
-    let mut redo = redo.filter(|known| known.verb == Verb::Redo { redoes: command.clone() });
-    redo.next().map_or(command, |known| &known.id)
+/// Returns the item of an undo of `command` that last took its decision of a hunk back.
+fn undo_of<'a>(decisions: &'a Decisions, command: &CommandId, hunk: &HunkId) -> Option<&'a Decision> {
+    let mut undone = decisions.history_of(hunk).into_iter().rev();
+    undone.find(|(known, _)| known.verb == Verb::Undo { undoes: command.clone() }).map(|(_, item)| item)
 }
 
-fn undo_of<'a>(decisions: &'a Decisions, command: &CommandId) -> Option<&'a Command> {
-    let mut undone = decisions.commands().rev().map(|(_, known)| known);
-    undone.find(|known| known.verb == Verb::Undo { undoes: command.clone() })
-}
-
-fn left_at(outcomes: &[RevertOutcome], decision: &Decision) -> Option<FileState> {
+/// Returns what the command, or its latest redo of this decision, left at the path from which it was renamed.
+fn left_at(known: &SessionLedger, command: &CommandId, decision: &Decision) -> Option<FileState> {
     let old = decision.old_path.as_ref()?;
-    let outcome = outcomes.iter().find(|one| one.root == decision.root && one.path == *old)?;
+    let redo = Verb::Redo { redoes: command.clone() };
+    let mut writers = known.decisions().history_of(&decision.hunk).into_iter().rev();
+    let (writer, _) = writers.find(|(known, _)| known.id == *command || known.verb == redo)?;
+    let outcome =
+        known.outcomes(&writer.id).iter().find(|one| one.root == decision.root && one.path == *old)?;
     match &outcome.result {
         RevertResult::Done { left, remark: _ } => *left,
         RevertResult::Stale { .. } | RevertResult::Failed { .. } => None,

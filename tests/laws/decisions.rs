@@ -279,6 +279,77 @@ fn undo_leaves_later_edits_elsewhere_and_is_refused_where_the_lines_changed() {
     assert_eq!(world.text("a"), Some("1\nmy two\n3\n4\n5\nfive and a half\n6\n7\n8\n10\nmine\n"));
 }
 
+/// Three files, each with a change of the agent: `c` was accepted, then `a` and `b` were rejected and a person wrote into `b`.
+fn rejected_and_written_over() -> World {
+    let mut world = World::on(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
+    world.call("t1", |files| ["a", "b", "c"].into_iter().for_each(|path| set(files, path, "two\n")));
+    let hunks = world.hunks();
+    done(world.accept(ids([&hunks[2]])));
+    done(world.reject(ids([&hunks[0], &hunks[1]])));
+    world.person(|files| set(files, "b", "mine\n"));
+    world
+}
+
+#[test]
+fn an_undo_that_was_refused_in_part_is_tried_again_by_the_next_one() {
+    let mut world = rejected_and_written_over();
+    assert_eq!(done(world.undo()).outcomes(), ["done", "refused"]);
+    assert_eq!((world.text("a"), world.text("b")), (Some("two\n"), Some("mine\n")));
+    world.person(|files| set(files, "b", "1\n"));
+    assert_eq!(done(world.undo()).outcomes(), ["done"]);
+    assert_eq!(world.text("b"), Some("two\n"));
+    // Both parts go forward as one command.
+    assert_eq!(done(world.redo()).outcomes(), ["done"; 2]);
+    assert_eq!((world.text("a"), world.text("b")), (Some("1\n"), Some("1\n")));
+    assert_eq!(done(world.undo()).outcomes(), ["done"; 2]);
+    assert_eq!(done(world.undo()).states(), [ReviewState::Unreviewed]);
+    assert!(world.undo().is_err());
+}
+
+#[test]
+fn what_still_cannot_be_undone_is_told_and_is_in_nobodys_way() {
+    let mut world = rejected_and_written_over();
+    done(world.undo());
+    let passed = done(world.undo());
+    assert_eq!((passed.outcomes(), passed.recorded), (vec!["done", "refused"], true));
+    assert_eq!(world.hunks()[2].state, ReviewState::Unreviewed, "the accept before it");
+    let stuck = done(world.undo());
+    assert_eq!((stuck.outcomes(), stuck.recorded), (vec!["refused"], false));
+    done(world.redo());
+    assert_eq!(world.hunks()[2].state, ReviewState::Accepted);
+    world.person(|files| set(files, "b", "1\n"));
+    done(world.undo());
+    assert_eq!(done(world.undo()).outcomes(), ["done"]);
+    assert_eq!(world.text("b"), Some("two\n"));
+}
+
+#[test]
+fn a_redo_that_was_refused_in_part_is_tried_again_and_a_new_decision_clears_the_rest() {
+    let mut world = rejected_and_written_over();
+    world.person(|files| set(files, "b", "1\n"));
+    done(world.undo());
+    world.person(|files| set(files, "b", "mine\n"));
+    assert_eq!(done(world.redo()).outcomes(), ["done", "refused"]);
+    assert_eq!(done(world.redo()).outcomes(), ["refused"]);
+    world.person(|files| set(files, "b", "two\n"));
+    assert_eq!(done(world.redo()).outcomes(), ["done"]);
+    assert_eq!((world.text("a"), world.text("b")), (Some("1\n"), Some("1\n")));
+    world.person(|files| set(files, "b", "mine\n"));
+    done(world.undo());
+    let hunks = world.hunks();
+    done(world.accept(ids([&hunks[0]])));
+    assert!(world.redo().is_err(), "a new decision clears redo");
+    done(world.undo());
+    world.person(|files| set(files, "b", "1\n"));
+    assert_eq!(done(world.undo()).outcomes(), ["done"], "what stands is taken back all the same");
+    assert_eq!(done(world.redo()).outcomes(), ["done"]);
+    assert_eq!(
+        (world.text("a"), world.text("b")),
+        (Some("two\n"), Some("1\n")),
+        "and that alone goes forward"
+    );
+}
+
 #[test]
 fn an_undone_reject_of_an_accepted_hunk_is_accepted_again() {
     let mut world = three_hunks();
