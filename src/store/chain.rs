@@ -78,13 +78,11 @@ impl Chain {
     }
 
     /// Appends what ends or begins a time in which somebody may write: a file that is written after this call has no
-    /// earlier time stamp, as far as the kernel can tell the two apart.
+    /// earlier time stamp, as far as the kernel can tell the two apart. That holds before the record is written: others may
+    /// hold the chain's lock, and a disk may be slow.
     pub fn append_boundary(&self, record: &Record, durability: Durability) -> Result<(), StoreError> {
-        self.locked(|shared, inner| {
-            inner.append(shared, std::slice::from_ref(record), durability)?;
-            inner.journal.stamp(record.at);
-            Ok(())
-        })
+        self.inner().journal.stamp(record.at);
+        self.append(std::slice::from_ref(record), durability)
     }
 
     /// Appends records, and hands over what other processes appended before them.
@@ -97,19 +95,19 @@ impl Chain {
 
     /// Says whether the chain was removed from the state directory, or another stands in its place.
     pub fn is_lost(&self) -> bool {
-        let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner();
         inner.journal.is_removed() || inner.journal.is_replaced()
     }
 
     /// Says whether nobody else appended since this process last read or wrote, as far as the file's length tells.
     pub(crate) fn is_as_left(&self) -> bool {
-        let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner();
         inner.foreign.is_empty() && inner.skips.is_empty() && inner.is_at_end()
     }
 
     /// Says the same, and that no other proxy is there that may have died.
     pub(crate) fn is_ours_alone(&self) -> bool {
-        let inner = self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let inner = self.inner();
         inner.joined.keys().all(|proxy| inner.presence.is_ours(proxy))
             && inner.foreign.is_empty()
             && inner.skips.is_empty()
@@ -138,12 +136,15 @@ impl Chain {
         self.locked(|shared, inner| inner.reap(shared))
     }
 
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn locked<T>(
         &self,
         work: impl FnOnce(&Shared, &mut Inner) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut inner: MutexGuard<'_, Inner> =
-            self.shared.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.inner();
         inner.lock.lock().map_err(|error| StoreError::io("lock", &self.shared.lock, error))?;
         let done = work(&self.shared, &mut inner);
         inner.lock.unlock().map_err(|error| StoreError::io("unlock", &self.shared.lock, error))?;
