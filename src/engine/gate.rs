@@ -417,7 +417,7 @@ impl Engine {
             };
             self.gate_records(&session, event);
             let command = self.command_of_session(&session);
-            let place = shape.place(self.root_paths(&session).iter().map(String::as_str));
+            let place = shape.place(&self.root_paths(&session).iter().map(String::as_str).collect());
             let text = review::waits((tool.as_str(), &place), &block.because, &command);
             let key = self.sessions.get(&session).map(|known| known.key.clone());
             let link = key.map(|key| Link::new(key, block.hunks.first().cloned()));

@@ -99,7 +99,7 @@ pub use shape::{
     LostShape, NameShape, ParentShape, PolicyShape, QueueShape, RangeShape, RootShape, SessionRowShape,
     SessionsShape, ShownShape, SkipShape, StatusShape, SupersededShape,
 };
-pub use shaping::{last_line, path_text, readable};
+pub use shaping::{last_line, named_path, path_text, readable};
 pub use standing::{DeniedRequest, Standing, StandingRequest, StandingState};
 pub use study::Cache;
 pub use view::{

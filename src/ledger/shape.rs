@@ -393,6 +393,9 @@ pub struct ItemShape {
     pub id: HunkId,
     /// Its path.
     pub path: String,
+    /// The root's absolute path; empty where nothing is known of the hunk.
+    #[serde(default)]
+    pub root: String,
     /// Its state now.
     pub state: ReviewState,
     /// `done`, `queued`, `refused`, `left`; `planned` in a dry run.

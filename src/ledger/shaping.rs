@@ -4,11 +4,13 @@ use crate::base::{AgentId, RepoPath, SessionId, SessionKey, base64_encode};
 use crate::ledger::folded::is_folded;
 use crate::ledger::{
     Actor, AuthorLines, AuthorLinesShape, BlameLine, BlameLineShape, BlameShape, CallKey, CallRefShape,
-    CallRow, Channel, CommentRow, CommentShape, CommentView, DegradedShape, Entry, EntryShape, EvidenceShape,
-    GateShape, Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing, ListingShape, Loss,
-    LostShape, Member, RangeShape, RootRow, Skip, SkipShape, StatusShape, SupersededShape, Who,
+    CallRow, Channel, CommentRow, CommentShape, CommentView, DecidedShape, DegradedShape, Entry, EntryShape,
+    EvidenceShape, GateShape, Grade, Hunk, HunkShape, IntegrityShape, Ledger, LineRange, Listing,
+    ListingShape, Loss, LostShape, Member, RangeShape, RootRow, Skip, SkipShape, StatusShape,
+    SupersededShape, Who,
 };
 use bstr::ByteSlice as _;
+use std::collections::BTreeSet;
 
 impl ListingShape {
     /// Shapes a listing. Gate and policy are left to who knows them.
@@ -190,33 +192,51 @@ impl CommentShape {
 
 impl GateShape {
     /// Says what waits, in a few words. The path stands beneath its root, or absolute where `roots` holds others.
-    fn words<'r>(&self, roots: impl IntoIterator<Item = &'r str>) -> String {
+    fn words(&self, roots: &BTreeSet<&str>) -> String {
         format!("{} waits to write {}", self.tool, self.place(roots))
     }
 
     /// Names the file: beneath its root, or absolute where `roots` holds others.
-    pub fn place<'r>(&self, roots: impl IntoIterator<Item = &'r str>) -> String {
-        let beneath = self.root.as_deref().filter(|root| *root != self.path);
-        match beneath.filter(|root| roots.into_iter().any(|other| other != *root)) {
-            Some(root) => format!("{}/{}", root.trim_end_matches('/'), self.path),
-            None => self.path.clone(),
-        }
+    pub fn place(&self, roots: &BTreeSet<&str>) -> String {
+        named_path((self.root.as_deref().unwrap_or_default(), &self.path), roots)
+    }
+}
+
+/// Names a file to people: beneath its root, or absolute where `roots` holds others. The empty root is none.
+pub fn named_path((root, path): (&str, &str), roots: &BTreeSet<&str>) -> String {
+    let lies_beneath = !root.is_empty() && !path.is_empty() && root != path;
+    match lies_beneath && roots.iter().any(|other| !other.is_empty() && *other != root) {
+        true => format!("{}/{path}", root.trim_end_matches('/')),
+        false => path.to_owned(),
     }
 }
 
 impl ListingShape {
+    /// Returns the roots of all that it tells of.
+    pub fn roots(&self) -> BTreeSet<&str> {
+        let hunks = self.hunks.iter().map(|hunk| hunk.root.as_str());
+        let comments = self.comments.iter().map(|comment| comment.root.as_str());
+        hunks.chain(comments).chain(self.degraded.iter().map(|root| root.root.as_str())).collect()
+    }
+
     /// Says what waits before the gate, in a few words.
     pub fn held(&self) -> Option<String> {
-        let roots = self.hunks.iter().map(|hunk| hunk.root.as_str());
-        let roots = roots.chain(self.degraded.iter().map(|root| root.root.as_str()));
-        self.gate.as_ref().map(|gate| gate.words(roots))
+        self.gate.as_ref().map(|gate| gate.words(&self.roots()))
+    }
+}
+
+impl DecidedShape {
+    /// Returns the roots of its items.
+    pub fn roots(&self) -> BTreeSet<&str> {
+        self.items.iter().chain(&self.left).map(|item| item.root.as_str()).collect()
     }
 }
 
 impl StatusShape {
     /// Says what waits before the gate, in a few words.
     pub fn held(&self) -> Option<String> {
-        self.gate.as_ref().map(|gate| gate.words(self.roots.iter().map(|root| root.root.as_str())))
+        let roots = self.roots.iter().map(|root| root.root.as_str()).collect();
+        self.gate.as_ref().map(|gate| gate.words(&roots))
     }
 }
 

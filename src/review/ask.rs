@@ -326,6 +326,8 @@ pub struct Plan {
 pub struct PlannedItem {
     /// Its state until then.
     pub was: ReviewState,
+    /// The root's absolute path.
+    pub root: String,
     /// What will be recorded when it succeeds; `left` is filled in from the outcome of its file.
     pub decision: Decision,
     /// Why it is refused, when it is.

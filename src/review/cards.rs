@@ -45,7 +45,7 @@ pub struct Cards {
 /// What is shown of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// Its path, for people.
+    /// Its path, for people: absolute where other roots have changes.
     pub path: String,
     /// Its absolute path.
     pub absolute: String,
@@ -217,7 +217,11 @@ impl Draw<'_> {
         let now = self.text(first);
         let pieces: Vec<Piece> = file.iter().map(|hunk| self.piece(hunk, &now)).collect();
         Card {
-            path: path_text(&first.path),
+            path: if self.all.iter().all(|hunk| hunk.root == first.root) {
+                path_text(&first.path)
+            } else {
+                path.clone()
+            },
             change: match (renamed, first.base, first.current) {
                 (Some(from), _, _) => FileChange::Renamed(from),
                 (None, None, _) => FileChange::Created,

@@ -46,6 +46,7 @@ fn without_gone(listing: &Listing, decide: &Decide) -> (Selector, Vec<ItemShape>
     let gone = gone.into_iter().map(|id| ItemShape {
         id: HunkId::new(id),
         path: String::new(),
+        root: String::new(),
         state: ReviewState::Unreviewed,
         outcome: "refused".to_owned(),
         reason: Some("stale: it is no longer there".to_owned()),
@@ -66,7 +67,8 @@ fn plan_accept(
             continue;
         }
         let decision = decision(scope, family, hunk, ReviewState::Accepted);
-        plan.items.push(PlannedItem { was: hunk.state, decision, refused: stale(decide, hunk) });
+        let (was, root) = (hunk.state, hunk.root_path.clone());
+        plan.items.push(PlannedItem { was, root, decision, refused: stale(decide, hunk) });
     }
     plan
 }
@@ -92,7 +94,7 @@ fn plan_reject(
             chosen.push(Chosen { hunk, partly });
         }
         let decision = decision(scope, &judge.family, hunk, ReviewState::Rejected);
-        plan.items.push(PlannedItem { was: hunk.state, decision, refused });
+        plan.items.push(PlannedItem { was: hunk.state, root: hunk.root_path.clone(), decision, refused });
     }
     let reverts = reverts(scope.listing, blobs, &chosen);
     for item in plan.items.iter_mut().filter(|item| item.refused.is_none()) {
@@ -122,6 +124,7 @@ fn item(hunk: &Hunk, outcome: &str, reason: Option<String>) -> ItemShape {
     ItemShape {
         id: hunk.id.clone(),
         path: path_text(&hunk.path),
+        root: hunk.root_path.clone(),
         state: hunk.state,
         outcome: outcome.to_owned(),
         reason,

@@ -123,6 +123,7 @@ impl Plan {
         let items = self.items.iter().map(|item| ItemShape {
             id: item.decision.hunk.clone(),
             path: path_text(&item.decision.path),
+            root: item.root.clone(),
             state: item.was,
             outcome: if item.refused.is_some() { "refused" } else { outcome }.to_owned(),
             reason: item.refused.clone(),

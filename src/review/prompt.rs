@@ -3,6 +3,7 @@
 use crate::base::{HunkId, SessionKey, TurnNo};
 use crate::ledger::{
     CommentShape, Grade, HunkShape, Ledger, LineRange, ListingShape, QueueShape, Reapplied, ReviewState, Who,
+    named_path,
 };
 use crate::review::render::{degraded_text, hunk_line, short_ids};
 use crate::review::words::{NOT_GATED, counted, how};
@@ -29,7 +30,9 @@ pub fn summary(
     }
     let ids = short_ids(listing.hunks.iter().map(|hunk| &hunk.id));
     let mut text = heading(&owed, all.len() - owed.len(), turn);
-    for (path, hunks) in by_file(&owed).iter().take(MOST_FILES) {
+    let roots = listing.roots();
+    for (first, hunks) in by_file(&owed).iter().take(MOST_FILES) {
+        let path = named_path((&first.root, &first.path), &roots);
         if owed.len() > MOST_NAMED {
             let _ = writeln!(text, "- {path}: {}", counted(hunks.len(), "change"));
             continue;
@@ -181,15 +184,16 @@ fn heading(owed: &[&HunkShape], before: usize, turn: Option<TurnNo>) -> String {
     text
 }
 
-fn by_file<'a>(owed: &[&'a HunkShape]) -> Vec<(&'a str, Vec<&'a HunkShape>)> {
-    let mut files: Vec<(&str, &str, Vec<&HunkShape>)> = Vec::new();
+/// Returns the hunks file by file, each with the first of them.
+fn by_file<'a>(owed: &[&'a HunkShape]) -> Vec<(&'a HunkShape, Vec<&'a HunkShape>)> {
+    let mut files: Vec<(&HunkShape, Vec<&HunkShape>)> = Vec::new();
     for hunk in owed {
-        match files.iter_mut().find(|(root, path, _)| *root == hunk.root && *path == hunk.path) {
-            Some((_, _, hunks)) => hunks.push(hunk),
-            None => files.push((&hunk.root, &hunk.path, vec![hunk])),
+        match files.iter_mut().find(|(first, _)| first.root == hunk.root && first.path == hunk.path) {
+            Some((_, hunks)) => hunks.push(hunk),
+            None => files.push((hunk, vec![hunk])),
         }
     }
-    files.into_iter().map(|(_, path, hunks)| (path, hunks)).collect()
+    files
 }
 
 /// Counts what is listed beside and never owed, by its grade, in a line; empty when there is nothing.

@@ -3,11 +3,11 @@
 use crate::base::HunkId;
 use crate::ledger::{
     BlameShape, CommentShape, DecidedShape, DegradedShape, HunkShape, ItemShape, ListingShape, RangeShape,
-    ReviewState, ShownShape, StatusShape,
+    ReviewState, ShownShape, StatusShape, named_path,
 };
 use crate::review::words::{NOT_GATED, counted};
 use crate::review::{Answer, PatchText, Problem};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Lines of a diff or blame beyond which the rest is only counted.
@@ -25,9 +25,14 @@ pub fn render(answer: &Answer) -> String {
         Answer::Shown(shown) => shown_text(shown),
         Answer::Decided(decided) => decided_text(decided),
         Answer::Commented(comment) => {
-            format!("Commented on {}: the agent is told with your next prompt.", place(comment))
+            format!(
+                "Commented on {}: the agent is told with your next prompt.",
+                lines_of(comment, &BTreeSet::new())
+            )
         }
-        Answer::Resolved(comment) => format!("Resolved the comment on {}.", place(comment)),
+        Answer::Resolved(comment) => {
+            format!("Resolved the comment on {}.", lines_of(comment, &BTreeSet::new()))
+        }
         Answer::Rebased(roots) => rebased_text(roots),
         Answer::Note(None) => "Nothing will be told with your next prompt.".to_owned(),
         Answer::Note(Some(note)) => {
@@ -65,12 +70,13 @@ fn listing_text(listing: &ListingShape) -> String {
     }
     let ids = short_ids(listing.hunks.iter().map(|hunk| &hunk.id));
     let mut text = String::new();
-    let mut path = None;
+    let (mut path, roots) = (None, listing.roots());
     for hunk in listing.hunks.iter().take(MOST_ITEMS) {
         if path != Some((&hunk.root, &hunk.path)) {
             let gap = if path.is_some() { "\n" } else { "" };
             path = Some((&hunk.root, &hunk.path));
-            let _ = writeln!(text, "{gap}**{}**\n", hunk.path);
+            let named = named_path((&hunk.root, &hunk.path), &roots);
+            let _ = writeln!(text, "{gap}**{named}**\n");
         }
         let id = ids.get(&hunk.id).copied().unwrap_or(hunk.id.as_str());
         let _ = writeln!(text, "- `{id}` {}", hunk_line(hunk));
@@ -78,8 +84,13 @@ fn listing_text(listing: &ListingShape) -> String {
     more(&mut text, listing.hunks.len());
     for comment in listing.comments.iter().filter(|comment| !comment.resolved) {
         let outdated = if comment.outdated { " (outdated)" } else { "" };
-        let _ =
-            writeln!(text, "- comment `{}` on {}{outdated}: {}", comment.id, place(comment), comment.body);
+        let _ = writeln!(
+            text,
+            "- comment `{}` on {}{outdated}: {}",
+            comment.id,
+            lines_of(comment, &roots),
+            comment.body
+        );
     }
     text.push_str(&degraded_text(&listing.degraded));
     text.trim_end().to_owned()
@@ -188,7 +199,7 @@ fn shown_text(shown: &ShownShape) -> String {
 fn decided_text(decided: &DecidedShape) -> String {
     let with =
         |outcome: &str| decided.items.iter().filter(|item| item.outcome == outcome).collect::<Vec<_>>();
-    let mut text = String::new();
+    let (mut text, roots) = (String::new(), decided.roots());
     let (done, queued, planned) = (with("done"), with("queued"), with("planned"));
     let verb = match decided.verb.as_str() {
         "accept" => "Accepted",
@@ -196,11 +207,16 @@ fn decided_text(decided: &DecidedShape) -> String {
         "undo" => "Took back",
         _ => "Made true again",
     };
-    told(&mut text, verb, &done);
-    told(&mut text, "The agent works. When the turn ends this reverts", &queued);
-    told(&mut text, &format!("Would be done ({}):", decided.verb), &planned);
+    told(&mut text, verb, (&done, &roots));
+    told(&mut text, "The agent works. When the turn ends this reverts", (&queued, &roots));
+    told(&mut text, &format!("Would be done ({}):", decided.verb), (&planned, &roots));
     for item in with("refused") {
-        let _ = writeln!(text, "- refused {}: {}", named(item), item.reason.as_deref().unwrap_or("refused"));
+        let _ = writeln!(
+            text,
+            "- refused {}: {}",
+            named(item, &roots),
+            item.reason.as_deref().unwrap_or("refused")
+        );
     }
     if !decided.left.is_empty() {
         let _ = writeln!(text, "- left alone: {}", reasons(&decided.left));
@@ -211,7 +227,7 @@ fn decided_text(decided: &DecidedShape) -> String {
     text.trim_end().to_owned()
 }
 
-fn told(text: &mut String, verb: &str, items: &[&ItemShape]) {
+fn told(text: &mut String, verb: &str, (items, roots): (&[&ItemShape], &BTreeSet<&str>)) {
     if items.is_empty() {
         return;
     }
@@ -219,14 +235,15 @@ fn told(text: &mut String, verb: &str, items: &[&ItemShape]) {
     let _ = writeln!(text, "{verb} {} {noun}:\n", items.len());
     for item in items.iter().take(MOST_ITEMS) {
         let remark = item.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        let _ = writeln!(text, "- {}{remark}", named(item));
+        let _ = writeln!(text, "- {}{remark}", named(item, roots));
     }
     more(text, items.len());
 }
 
-fn named(item: &ItemShape) -> String {
+fn named(item: &ItemShape, roots: &BTreeSet<&str>) -> String {
     let id = item.id.as_str();
-    format!("`{}` {}", id.get(..SHORT).unwrap_or(id), item.path).trim_end().to_owned()
+    let path = named_path((&item.root, &item.path), roots);
+    format!("`{}` {path}", id.get(..SHORT).unwrap_or(id)).trim_end().to_owned()
 }
 
 fn reasons(items: &[ItemShape]) -> String {
@@ -312,10 +329,11 @@ pub(super) fn degraded_text(roots: &[DegradedShape]) -> String {
     named.map(|(root, why)| format!("- degraded: {root}: {why}\n")).collect()
 }
 
-fn place(comment: &CommentShape) -> String {
+fn lines_of(comment: &CommentShape, roots: &BTreeSet<&str>) -> String {
+    let path = named_path((&comment.root, &comment.path), roots);
     match comment.line_start == comment.line_end {
-        true => format!("{}:{}", comment.path, comment.line_start),
-        false => format!("{}:{}-{}", comment.path, comment.line_start, comment.line_end),
+        true => format!("{path}:{}", comment.line_start),
+        false => format!("{path}:{}-{}", comment.line_start, comment.line_end),
     }
 }
 

@@ -81,6 +81,7 @@ pub(super) fn plan_withdrawal(known: &SessionLedger, listing: &Listing) -> Optio
         ItemShape {
             id: hunk.clone(),
             path: listed.map(|listed| path_text(&listed.path)).unwrap_or_default(),
+            root: listed.map(|listed| listed.root_path.clone()).unwrap_or_default(),
             state: known.state(hunk),
             outcome: "done".to_owned(),
             reason: Some("its reject, which waited for the turn's end, is withdrawn".to_owned()),
@@ -132,7 +133,8 @@ impl Planner<'_> {
         let refused = way.paths().into_iter().find_map(|(path, _, _)| of(path)?.as_ref().err().cloned());
         let now = self.now(&way.decision.root, &way.decision.path, way.from);
         let decision = Decision { state: way.state, seen: now, left: now, ..way.decision.clone() };
-        PlannedItem { was: self.known.state(&way.decision.hunk), decision, refused }
+        let root = self.ledger.root_path(&decision.root);
+        PlannedItem { was: self.known.state(&way.decision.hunk), root, decision, refused }
     }
 
     fn step(&self, root: &RootId, path: &RepoPath, from: Option<FileState>, to: Option<FileState>) -> Step {

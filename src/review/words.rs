@@ -1,7 +1,7 @@
 //! The words around a question in the editor: what is asked, what became of it, and how to go on.
 
 use crate::base::HunkId;
-use crate::ledger::{ItemShape, ReviewState};
+use crate::ledger::{ItemShape, ReviewState, named_path};
 use crate::review::form::amount;
 use crate::review::prompt::beside;
 use crate::review::render::degraded_text;
@@ -134,6 +134,8 @@ pub fn outcome(card: &Card, done: &[ItemShape]) -> String {
 
 /// Says what a person should hear beside the cards; `None` when everything was kept.
 pub fn result(done: &[ItemShape], (problems, stale): (&[String], bool), command: &str) -> Option<String> {
+    let roots = done.iter().map(|item| item.root.as_str()).collect();
+    let named = |item: &ItemShape| named_path((&item.root, &item.path), &roots);
     let reverted = reverted(done).len();
     let mut text = String::new();
     if reverted > 0 {
@@ -145,13 +147,13 @@ pub fn result(done: &[ItemShape], (problems, stale): (&[String], bool), command:
         );
     }
     for item in done.iter().filter(|item| item.outcome == "queued") {
-        let _ = writeln!(text, "- {}: reverts when the turn ends", item.path);
+        let _ = writeln!(text, "- {}: reverts when the turn ends", named(item));
     }
     for item in done.iter().filter(|item| item.outcome == "refused") {
         let id = item.id.as_str();
         let reason = item.reason.as_deref().unwrap_or("refused");
         let _ =
-            writeln!(text, "- left as it is: `{}` {}: {reason}", id.get(..SHORT).unwrap_or(id), item.path);
+            writeln!(text, "- left as it is: `{}` {}: {reason}", id.get(..SHORT).unwrap_or(id), named(item));
     }
     problems.iter().for_each(|problem| text.push_str(&format!("- {}\n", problem.trim().replace('\n', " "))));
     if stale && !text.is_empty() {

@@ -7,6 +7,7 @@ use super::status::status;
 use super::style::{Style, Tone, harmless};
 use crate::ledger::DegradedShape;
 use crate::review::{Answer, Problem};
+use std::collections::BTreeSet;
 
 /// Writes an answer.
 pub fn answer(style: &Style, answer: &Answer) -> String {
@@ -15,7 +16,7 @@ pub fn answer(style: &Style, answer: &Answer) -> String {
         Answer::Listing(shape) => listing(style, shape),
         Answer::Shown(shape) => shown(style, shape),
         Answer::Decided(shape) => decided(style, shape),
-        Answer::Commented(shape) | Answer::Resolved(shape) => comment(style, shape),
+        Answer::Commented(shape) | Answer::Resolved(shape) => comment(style, (shape, &BTreeSet::new())),
         Answer::Rebased(roots) => rebased(style, roots),
         Answer::Note(Some(note)) => note.lines().map(|line| format!("{}\n", harmless(line))).collect(),
         Answer::Note(None) => "nothing: the agent will be told nothing with the next prompt\n".to_owned(),

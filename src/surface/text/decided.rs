@@ -2,13 +2,15 @@
 
 use super::listing::state_word;
 use super::style::{Style, Tone, count, harmless};
-use crate::ledger::{DecidedShape, ItemShape};
+use crate::ledger::{DecidedShape, ItemShape, named_path};
 
 /// Writes what became of each item, and a sentence over all.
 pub(super) fn decided(style: &Style, decided: &DecidedShape) -> String {
     let mut text = format!("{}\n", style.tone(Tone::Title, &headline(decided)));
+    let roots = decided.roots();
     for row in decided.items.iter().chain(&decided.left) {
-        text += &item(style, &decided.verb, row);
+        let path = named_path((&row.root, &row.path), &roots);
+        text += &item(style, &decided.verb, (row, &path));
     }
     text
 }
@@ -29,7 +31,7 @@ fn headline(decided: &DecidedShape) -> String {
     text
 }
 
-fn item(style: &Style, verb: &str, item: &ItemShape) -> String {
+fn item(style: &Style, verb: &str, (item, path): (&ItemShape, &str)) -> String {
     let planned = format!("would {verb}");
     let (tone, word) = match item.outcome.as_str() {
         "refused" => (Tone::Notice, "refused"),
@@ -43,7 +45,7 @@ fn item(style: &Style, verb: &str, item: &ItemShape) -> String {
     format!(
         "  {}  {}  {}{reason}\n",
         style.tone(Tone::Name, id.get(..8).unwrap_or(id)),
-        harmless(&item.path),
+        harmless(path),
         style.tone(tone, word),
     )
 }

@@ -3,8 +3,9 @@
 use super::hunk::{Extent, call, hunk};
 use super::style::{Style, Tone, brief, count, harmless};
 use crate::ledger::{
-    CallRow, CommentShape, HunkShape, ListingShape, ReviewState, ShownShape, SupersededShape,
+    CallRow, CommentShape, HunkShape, ListingShape, ReviewState, ShownShape, SupersededShape, named_path,
 };
+use std::collections::BTreeSet;
 
 /// The shortest prefix of an id that is shown.
 const ID_DIGITS: usize = 8;
@@ -14,11 +15,12 @@ pub(super) fn listing(style: &Style, listing: &ListingShape) -> String {
     let mut text = format!("{}\n", style.tone(Tone::Title, &headline(listing)));
     text += &damage(style, listing);
     let digits = id_digits(&listing.hunks);
-    let mut file = None;
+    let (mut file, roots) = (None, listing.roots());
     for item in &listing.hunks {
         if file != Some((&item.root, &item.path)) {
             file = Some((&item.root, &item.path));
-            text += &format!("\n{}\n", style.tone(Tone::Title, &name(item, listing)));
+            let named = named_path((&item.root, &item.path), &roots);
+            text += &format!("\n{}\n", style.tone(Tone::Title, &named));
         }
         let id = item.id.as_str();
         text += &hunk(style, item, id.get(..digits).unwrap_or(id), Extent::Beginning);
@@ -40,6 +42,7 @@ pub fn by_call(style: &Style, listing: &ListingShape) -> String {
         }
     }
     groups.push(None);
+    let roots = listing.roots();
     for group in groups {
         let is_of = |item: &&HunkShape| match group {
             Some(row) => item.calls.contains(row),
@@ -52,7 +55,7 @@ pub fn by_call(style: &Style, listing: &ListingShape) -> String {
         }
         for item in items {
             let id = item.id.as_str();
-            text += &format!("  {}\n", name(item, listing));
+            text += &format!("  {}\n", named_path((&item.root, &item.path), &roots));
             text += &hunk(style, item, id.get(..digits).unwrap_or(id), Extent::Beginning);
         }
     }
@@ -66,7 +69,7 @@ fn beside(style: &Style, listing: &ListingShape) -> String {
         text += &format!("\n{line}");
     }
     for remark in listing.comments.iter().filter(|comment| !comment.resolved) {
-        text += &format!("\n{}", comment(style, remark));
+        text += &format!("\n{}", comment(style, (remark, &listing.roots())));
     }
     text
 }
@@ -108,8 +111,8 @@ pub(super) fn shown(style: &Style, shown: &ShownShape) -> String {
     text
 }
 
-/// Writes a comment.
-pub(super) fn comment(style: &Style, comment: &CommentShape) -> String {
+/// Writes a comment, its path absolute where `roots` holds others than its own.
+pub(super) fn comment(style: &Style, (comment, roots): (&CommentShape, &BTreeSet<&str>)) -> String {
     let lines = if comment.line_end > comment.line_start {
         format!("{}-{}", comment.line_start, comment.line_end)
     } else {
@@ -120,7 +123,8 @@ pub(super) fn comment(style: &Style, comment: &CommentShape) -> String {
         (false, true) => " (outdated)",
         (false, false) => "",
     };
-    let place = style.tone(Tone::Name, &format!("{}:{lines}", comment.path));
+    let place =
+        style.tone(Tone::Name, &format!("{}:{lines}", named_path((&comment.root, &comment.path), roots)));
     let id = style.tone(Tone::Faint, comment.id.as_str());
     let mut text = format!("{place}{mark}  comment {id} by {}\n", comment.author);
     for line in comment.body.lines() {
@@ -170,12 +174,6 @@ fn damage(style: &Style, listing: &ListingShape) -> String {
     }
     lines.extend(listing.held());
     lines.iter().map(|line| format!("{}\n", style.tone(Tone::Notice, line))).collect()
-}
-
-/// Names a file: beneath its root, with the root where there are several.
-fn name(item: &HunkShape, listing: &ListingShape) -> String {
-    let several = listing.hunks.iter().any(|other| other.root != item.root);
-    if several { format!("{}/{}", item.root, item.path) } else { item.path.clone() }
 }
 
 /// Returns how many digits tell every id of a listing apart.

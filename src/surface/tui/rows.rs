@@ -88,7 +88,9 @@ impl Painter<'_> {
         let fold = if file.folded { "▸ " } else { "" };
         let whole = self.model.leaves.get(file.hunks[0]).map(Leaf::file_word).unwrap_or_default();
         let hint = if file.folded { " (folded: enter opens)" } else { "" };
-        put(buffer, self.theme, rest, &format!("{mark}{fold}{}{whole}{hint}", file.key.path), style);
+        let several = self.model.leaves.windows(2).any(|pair| pair[0].shape.root != pair[1].shape.root);
+        let path = if several { file.key.absolute() } else { file.key.path.clone() };
+        put(buffer, self.theme, rest, &format!("{mark}{fold}{path}{whole}{hint}"), style);
     }
 
     fn waits(&self, leaf: &Leaf) -> bool {

@@ -134,7 +134,7 @@ async function put(sent, next) {
     const decided = await sent;
     say(outcome(decided));
     const refused = decided.items.filter((item) => item.outcome === 'refused');
-    if (refused.length) complain({ message: refused.map((item) => `${item.path}: ${item.reason}`).slice(0, 3).join(' · '), hint: refused.length > 3 ? `and ${refused.length - 3} more` : null });
+    if (refused.length) complain({ message: refused.map((item) => `${model.placeOf(item)}: ${item.reason}`).slice(0, 3).join(' · '), hint: refused.length > 3 ? `and ${refused.length - 3} more` : null });
     else $('alarm').replaceChildren();
     if (next && !refused.length) state.cursor = next;
   } catch (trouble) { complain(trouble); }

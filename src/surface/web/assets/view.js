@@ -99,7 +99,7 @@ function card(hunk) {
   const counts = [h('ins', {}, `+${model.lines(model.after(hunk)).length}`), ' ', h('del', {}, `−${model.lines(model.before(hunk)).length}`)];
   const head = h('header', { class: 'card-head' },
     h('button', { class: 'icon fold', 'aria-expanded': String(!model.isFolded(hunk)), 'aria-label': 'Fold or unfold', on: { click: () => view.act.fold(hunk) } }, model.isFolded(hunk) ? '▸' : '▾'),
-    h('h3', { id: `t-${hunk.id}` }, state.order === 'file' ? null : h('span', { class: 'path' }, shown(hunk.path), ' '), where(hunk), ' ', h('span', { class: 'counts' }, counts)),
+    h('h3', { id: `t-${hunk.id}` }, state.order === 'file' ? null : h('span', { class: 'path' }, shown(model.placeOf(hunk)), ' '), where(hunk), ' ', h('span', { class: 'counts' }, counts)),
     h('code', { class: 'id', title: hunk.id }, hunk.id.slice(0, 8)),
     h('span', { class: 'badges' }, badges(hunk)),
     controls(hunk));
@@ -292,7 +292,7 @@ function after(all) {
   }
   const loose = model.looseComments();
   if (loose.length) {
-    parts.push(h('h2', {}, 'Comments on other lines'), ...loose.map((one) => h('div', { class: 'loose' }, h('code', {}, shown(one.path)), comment(one))));
+    parts.push(h('h2', {}, 'Comments on other lines'), ...loose.map((one) => h('div', { class: 'loose' }, h('code', {}, shown(model.placeOf(one))), comment(one))));
   }
   if (listing?.superseded.length) {
     parts.push(h('h2', {}, 'Superseded calls'), h('p', { class: 'dim' }, 'Nothing is left of what these wrote.'),
