@@ -37,6 +37,9 @@ const GEMINI_READS: [&str; 8] = [
 /// Tools of opencode that only read; they are the title of a call until it has one.
 const OPENCODE_READS: [&str; 6] = ["read", "grep", "glob", "list", "webfetch", "todoread"];
 
+/// The tool of fast-agent that only reads; with what serves it before it, and a remark in brackets after it, it is the title.
+const FAST_AGENT_READS: &str = "read_text_file";
+
 /// Reads `tool_call` or `tool_call_update`.
 pub(crate) fn read_update(update: Raw<'_>) -> Option<CallUpdate> {
     read(update, None)
@@ -130,5 +133,10 @@ fn only_reads(fields: &Fields<'_>, call: &str) -> bool {
     }
     let kind = fields.text("kind");
     matches!(kind.as_deref(), Some("read" | "search" | "fetch"))
-        && fields.text("title").is_some_and(|it| OPENCODE_READS.contains(&&*it))
+        && fields.text("title").is_some_and(|it| OPENCODE_READS.contains(&&*it) || is_fast_agents_read(&it))
+}
+
+fn is_fast_agents_read(title: &str) -> bool {
+    let named = title.split_once('(').map_or(title, |(name, _)| name).trim_end();
+    named.strip_prefix("acp_filesystem/").unwrap_or(named) == FAST_AGENT_READS
 }

@@ -580,6 +580,10 @@ mod tests {
         assert!(!reads(json!({ "_meta": { "toolName": "run_shell_command" }, "kind": "read" })));
         assert!(reads(json!({ "toolCallId": "read_file__1", "kind": "read" })));
         assert!(reads(json!({ "title": "read", "kind": "read" })));
+        for title in ["read_text_file", "acp_filesystem/read_text_file", "read_text_file (streaming: 30)"] {
+            assert!(reads(json!({ "title": title, "kind": "read" })), "fast-agent: {title}");
+        }
+        assert!(!reads(json!({ "title": "files/read_text_file", "kind": "read" })), "a server of the user's");
         assert!(!reads(json!({ "title": "cat a", "kind": "read" })));
         assert!(!reads(json!({ "title": "read", "kind": "execute" })));
         assert!(!reads(json!({ "name": "Bash", "title": "read", "kind": "read" })));
