@@ -99,6 +99,7 @@ fn status(word: &str) -> CallStatus {
     match word {
         "completed" => CallStatus::Completed,
         "failed" | "cancelled" => CallStatus::Failed,
+        "pending" => CallStatus::Pending,
         _ => CallStatus::Open,
     }
 }

@@ -241,7 +241,7 @@ mod tests {
         else {
             panic!("a permission")
         };
-        assert_eq!((call.status, title.as_str()), (Some(CallStatus::Open), "Edit"));
+        assert_eq!((call.status, title.as_str()), (Some(CallStatus::Pending), "Edit"));
         assert_eq!(options, [PermissionOption { id: "once".into(), kind: "allow_once".into() }]);
         let answered = |outcome: Value| {
             answer(Dialect::V1, "session/request_permission", &json!({ "outcome": outcome }))

@@ -258,7 +258,9 @@ pub struct CallUpdate {
 /// The status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallStatus {
-    /// `pending`, `in_progress`, v2 `paused`, and every word we do not know: not over.
+    /// `pending`: it does not run yet, since its input is streamed or the person is asked.
+    Pending,
+    /// `in_progress`, v2 `paused`, and every word we do not know: not over.
     Open,
     /// `completed`.
     Completed,

@@ -50,7 +50,10 @@ impl Engine {
         let change = session.calls.see(update, window, turn);
         match change {
             CallChange::History => return,
-            CallChange::Opened => self.call_opened(&id, &update.call),
+            CallChange::Opened if update.status == Some(CallStatus::Pending) => {
+                self.call_opened(&id, &update.call, Bound::Pending);
+            }
+            CallChange::Opened => self.call_opened(&id, &update.call, Bound::Soft),
             CallChange::Refined => self.call_refined(&id, &update.call),
             CallChange::Same => {}
         }
@@ -122,9 +125,9 @@ impl Engine {
         Some((call, deeds))
     }
 
-    fn call_opened(&mut self, id: &SessionId, call: &CallId) {
+    fn call_opened(&mut self, id: &SessionId, call: &CallId, lo: Bound) {
         self.asking_is_stale(id);
-        if let Some(window) = self.call_window(id, call, Bound::Soft) {
+        if let Some(window) = self.call_window(id, call, lo) {
             self.say_window(id, &window);
         }
     }

@@ -11,6 +11,8 @@ use std::sync::Arc;
 
 /// How far before its first message a call may have written already.
 const EARLY_GRACE_MS: i64 = 250;
+/// The same where that message said that the call did not run yet.
+const PENDING_GRACE_MS: i64 = 50;
 /// How long before a barrier passed its look may have begun.
 const BARRIER_LOOK_MS: i64 = 100;
 /// Without time evidence: how long after a window's end the look that saw its last write may have begun.
@@ -448,13 +450,13 @@ impl FactIndex {
     }
 
     fn may_write_from(&self, window: &Window) -> WallNs {
-        match window.lo {
-            Bound::Hard => window.opened,
-            Bound::Soft => {
-                let graced = window.opened.plus_ms(-EARLY_GRACE_MS);
-                self.turn_of(window).map_or(graced, |turn| graced.max(turn.opened.min(window.opened)))
-            }
-        }
+        let grace = match window.lo {
+            Bound::Hard => return window.opened,
+            Bound::Soft => EARLY_GRACE_MS,
+            Bound::Pending => PENDING_GRACE_MS,
+        };
+        let graced = window.opened.plus_ms(-grace);
+        self.turn_of(window).map_or(graced, |turn| graced.max(turn.opened.min(window.opened)))
     }
 
     fn turn_of(&self, window: &Window) -> Option<&Window> {

@@ -154,6 +154,8 @@ pub enum Bound {
     Hard,
     /// A notification; the write may have come first (early grace 250 ms).
     Soft,
+    /// A notification that the call does not run yet: what it is late by is the way of the message (early grace 50 ms).
+    Pending,
 }
 
 /// When and how a window closed.

@@ -99,7 +99,7 @@ impl Calls {
     pub fn see(&mut self, update: &CallUpdate, window: WindowId, turn: ActiveTurn) -> CallChange {
         let over = matches!(update.status, Some(CallStatus::Completed | CallStatus::Failed));
         let again = |known: &OpenCall| {
-            let begins = update.status == Some(CallStatus::Open);
+            let begins = matches!(update.status, Some(CallStatus::Pending | CallStatus::Open));
             known.closed && begins && turn != ActiveTurn::None && turn != ActiveTurn::Some(known.turn)
         };
         let Some(known) = self.known.get_mut(&update.call).filter(|known| !again(known)) else {
