@@ -208,7 +208,7 @@ impl Evidence {
                 && several.iter().filter(command).filter(agrees).any(|other| one.followed(other, moment))
         };
         let passed_over =
-            |one: &Suspect| before(one) || !one.claims_path() && (one.ended_before(looked) || reads(one));
+            |one: &Suspect| before(one) || one.ended_before(looked) || !one.claims_path() && reads(one);
         let written = several.iter().enumerate().filter(|(at, _)| !unwritten.contains(at));
         let remain: Vec<&Suspect> = written.map(|(_, one)| one).filter(|one| !passed_over(one)).collect();
         match remain.as_slice() {
