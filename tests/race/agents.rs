@@ -14,19 +14,19 @@ pub(crate) struct Agent {
     pub(crate) shell: (i64, i64),
     /// From the answer to a permission request to the write; `None`: it never asks.
     pub(crate) asks: Option<(u64, u64)>,
+    /// Whether it announces its calls as pending: they do not run yet.
+    pub(crate) pending: bool,
     /// When it tells its input.
     pub(crate) input: Input,
     /// Whether it tells edits as whole files.
     pub(crate) whole: bool,
-    /// Whether it tells the text of an edit that it asks for, and else only the path.
-    pub(crate) texts_when_asking: bool,
     /// What it tells of the text that it overwrites with a whole file.
     pub(crate) overwrites: Overwrites,
     /// From the last write to the end of a call.
     pub(crate) end: (u64, u64),
     /// Whether it has the client write, where the client can.
     pub(crate) client: bool,
-    /// Calls at once.
+    /// Most calls at once. Who ran three, the most that was tried, may run four.
     pub(crate) parallel: u64,
     /// What shows that its reads only read.
     pub(crate) reads: Reads,
@@ -41,6 +41,8 @@ pub(crate) enum Overwrites {
     Afterwards,
     /// It is not known to; three in ten do not.
     Sometimes,
+    /// Never: it writes over whatever stands there.
+    Never,
     /// It overwrites no file: it patches.
     Patches,
 }
@@ -91,13 +93,13 @@ const fn agent(name: &'static str, edit: (i64, i64), shell: (i64, i64), end: (u6
         edit,
         shell,
         asks: Some((1, 36)),
+        pending: false,
         input: Input::Announced,
         whole: false,
-        texts_when_asking: false,
         overwrites: Overwrites::Sometimes,
         end,
         client: false,
-        parallel: 3,
+        parallel: 4,
         reads: Reads::Bare,
     }
 }
@@ -105,10 +107,11 @@ const fn agent(name: &'static str, edit: (i64, i64), shell: (i64, i64), end: (u6
 /// The rows of the measurement.
 pub(crate) const AGENTS: [Agent; 13] = [
     Agent {
-        input: Input::Before,
+        input: Input::Before(160, 280),
         asks: Some((8, 35)),
         reads: Reads::Meta(&["claudeCode", "toolName"], "Read"),
         overwrites: Overwrites::Afterwards,
+        pending: true,
         ..agent("claude", (286, 435), (380, 500), (2, 10))
     },
     Agent {
@@ -147,6 +150,7 @@ pub(crate) const AGENTS: [Agent; 13] = [
         input: Input::WithWrite,
         asks: Some((3, 24)),
         reads: Reads::Title("read"),
+        pending: true,
         ..agent("opencode", (55, 316), (245, 350), (20, 130))
     },
     Agent {
@@ -154,19 +158,32 @@ pub(crate) const AGENTS: [Agent; 13] = [
         whole: true,
         overwrites: Overwrites::Told,
         client: true,
-        input: Input::Before,
+        input: Input::Before(17, 32),
         asks: Some((18, 51)),
+        pending: true,
         ..agent("qwen", (360, 1700), (560, 600), (2, 7))
     },
     Agent {
         client: true,
-        input: Input::Before,
+        input: Input::Before(5, 15),
         asks: None,
         reads: Reads::Arguments,
+        pending: true,
         ..agent("kimi", (390, 1670), (400, 450), (1, 5))
     },
-    Agent { asks: Some((5, 20)), reads: Reads::Arguments, ..agent("copilot", (3, 10), (15, 30), (1, 11)) },
-    Agent { asks: None, reads: Reads::Arguments, ..agent("pi", (-1, 18), (10, 25), (1, 5)) },
+    Agent {
+        asks: Some((5, 20)),
+        reads: Reads::Arguments,
+        pending: true,
+        ..agent("copilot", (3, 10), (15, 30), (1, 11))
+    },
+    Agent {
+        asks: None,
+        reads: Reads::Arguments,
+        overwrites: Overwrites::Afterwards,
+        pending: true,
+        ..agent("pi", (-1, 18), (10, 25), (1, 5))
+    },
     Agent {
         reads: Reads::Meta(&["tool_name"], "read_file"),
         overwrites: Overwrites::Patches,
@@ -175,10 +192,17 @@ pub(crate) const AGENTS: [Agent; 13] = [
     },
     Agent {
         client: true,
-        texts_when_asking: true,
-        input: Input::WithWrite,
+        reads: Reads::Title("read_text_file"),
+        overwrites: Overwrites::Never,
+        input: Input::Before(-1, 6),
         asks: Some((12, 20)),
+        pending: true,
         ..agent("fast-agent", (360, 930), (350, 370), (1, 270))
     },
-    Agent { asks: None, reads: Reads::Arguments, ..agent("openhands", (-10, 10), (34, 259), (2, 12)) },
+    Agent {
+        asks: None,
+        reads: Reads::Arguments,
+        overwrites: Overwrites::Patches,
+        ..agent("openhands", (-10, 10), (34, 259), (2, 12))
+    },
 ];

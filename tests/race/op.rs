@@ -110,8 +110,8 @@ pub(crate) enum First {
 pub(crate) enum Input {
     /// With the announcement.
     Announced,
-    /// In a message of its own, just before the write.
-    Before,
+    /// In a message of its own, so many milliseconds before the write; negative: after it.
+    Before(i64, i64),
     /// In a message of its own, with the write or up to 50 ms after it.
     WithWrite,
     /// In a message of its own, at any time up to 50 ms after the write.
@@ -162,6 +162,8 @@ pub(crate) struct Op {
     pub(crate) read: Option<String>,
     /// When its first message came.
     pub(crate) heard: Option<u64>,
+    /// It is announced as one that does not run yet.
+    pub(crate) pending: bool,
     /// Whether a message named its path.
     pub(crate) named: bool,
     /// Whether a message told all that it tells.
@@ -218,7 +220,8 @@ impl Op {
             2 => Some(dice.within(100, 4000)),
             _ => Some(dice.skewed(1, 130)),
         };
-        Self { first, input, gap, end, ..Self::plain(dice, work, (id, turn)) }
+        let pending = dice.percent(30) && (first == First::Message || gap <= 10);
+        Self { first, input, gap, end, pending, ..Self::plain(dice, work, (id, turn)) }
     }
 
     /// Draws a call of a measured agent. `asks`: the person is asked first.
@@ -242,7 +245,8 @@ impl Op {
         } else {
             Some(dice.within(agent.end.0, agent.end.1))
         };
-        Self { first, input: agent.input, gap, end, cut, ..Self::plain(dice, work, (id, turn)) }
+        let pending = agent.pending;
+        Self { first, input: agent.input, gap, end, cut, pending, ..Self::plain(dice, work, (id, turn)) }
     }
 
     fn plain(dice: &mut Dice, work: Work, (id, turn): (String, u32)) -> Self {
@@ -264,6 +268,7 @@ impl Op {
             passes: None,
             read: None,
             heard: None,
+            pending: false,
             named: false,
             said: false,
             texted: false,

@@ -84,10 +84,11 @@ impl Op {
         self.named && (self.told.as_ref().is_some_and(|(file, _, _)| file == path) || spells())
     }
 
-    /// Says whether it may have written there then, by what it said: it was heard of at most 250 ms later, had not
-    /// said that it was over, can write, and names no other file.
+    /// Says whether it may have written there then, by what it said: it was heard of at most 250 ms later (50 where it did
+    /// not run yet), had not said that it was over, can write, and names no other file.
     fn may_have_written(&self, path: &str, at: u64) -> bool {
-        let open = self.heard.is_some_and(|heard| heard <= at + 250) && at <= self.span.1;
+        let late = if self.pending { 50 } else { 250 };
+        let open = self.heard.is_some_and(|heard| heard <= at + late) && at <= self.span.1;
         let elsewhere = self.named && !self.names(path);
         open && (!elsewhere || matches!(self.work, Work::Read | Work::Spelled))
     }

@@ -54,7 +54,7 @@ impl Race {
             return;
         }
         self.batches -= 1;
-        let most = if self.cast.draw == Draw::Hostile { 4 } else { self.agent.parallel + 1 };
+        let most = if self.cast.draw == Draw::Hostile { 4 } else { self.agent.parallel };
         let side = most > 1 && self.cast.batches && self.dice.percent(35);
         let count = if side { self.dice.within(2, most.max(2)) } else { 1 };
         let mut works = match self.cast.draw {
@@ -107,7 +107,6 @@ impl Race {
         let lent = self.agent.client && self.lends;
         match work {
             Work::Fragment | Work::Whole | Work::Create if lent => Work::Client,
-            Work::Fragment | Work::Whole | Work::Create if self.tells_only_paths() => Work::PathOnly,
             Work::Fragment if self.agent.whole => Work::Whole,
             Work::Whole if self.agent.overwrites == Overwrites::Patches => Work::Fragment,
             Work::Fragment
@@ -124,10 +123,6 @@ impl Race {
         }
     }
 
-    fn tells_only_paths(&self) -> bool {
-        self.cast.draw == Draw::Measured && self.agent.texts_when_asking && !self.asks
-    }
-
     fn of_turn(&self) -> usize {
         self.ops.iter().filter(|op| op.turn == self.turn).count()
     }
@@ -136,7 +131,7 @@ impl Race {
         self.decide(at);
         self.ops[at].heard.get_or_insert(self.now);
         let op = self.ops[at].clone();
-        let mut update = json!({"sessionUpdate":"tool_call","toolCallId":op.id,"title":format!("work {at}"),"kind":op.work.kind(),"status":"in_progress"});
+        let mut update = json!({"sessionUpdate":"tool_call","toolCallId":op.id,"title":format!("work {at}"),"kind":op.work.kind(),"status":if op.pending { "pending" } else { "in_progress" }});
         let knows = op.first == First::Write && self.cast.draw != Draw::Hostile;
         if op.input == Told::Announced || op.first == First::Permission || knows {
             self.describe(at, &mut update);
@@ -146,7 +141,10 @@ impl Race {
             return;
         }
         let tells = match op.input {
-            Told::Before => Some(op.gap.saturating_sub(self.dice.within(5, 32))),
+            Told::Before(least, most) => {
+                let drawn = least + i64::try_from(self.dice.within(0, most.abs_diff(least))).unwrap_or(0);
+                Some(op.gap.saturating_add_signed(-drawn))
+            }
             Told::WithWrite => Some(op.gap + self.dice.skewed(0, 50)),
             Told::Later => Some(self.dice.within(0, op.gap + 50)),
             Told::Announced | Told::AtTheEnd => None,
@@ -198,7 +196,7 @@ impl Race {
                 let blind = match (self.cast.draw, self.agent.overwrites) {
                     (Draw::Hostile, _) | (_, Overwrites::Sometimes) => self.dice.percent(30),
                     (_, Overwrites::Told | Overwrites::Patches) => false,
-                    (_, Overwrites::Afterwards) => true,
+                    (_, Overwrites::Afterwards | Overwrites::Never) => true,
                 };
                 (file, (!blind).then_some(text), whole)
             }
@@ -356,11 +354,11 @@ impl Race {
         }
     }
 
-    /// Tells what it has overwritten, in the way of claude.
+    /// Tells what it has overwritten, with what it wrote.
     fn tell_what_stood(&mut self, at: usize) {
         let (Some((file, None, new)), Some(old)) = (&self.ops[at].told, &self.ops[at].read) else { return };
-        let response = json!({"type":"update","filePath":full(file),"content":new,"originalFile":old});
-        let update = json!({"sessionUpdate":"tool_call_update","toolCallId":self.ops[at].id,"_meta":{"claudeCode":{"toolName":"Write","toolResponse":response}}});
+        let diff = json!([{"type":"diff","path":full(file),"oldText":old,"newText":new}]);
+        let update = json!({"sessionUpdate":"tool_call_update","toolCallId":self.ops[at].id,"content":diff});
         self.update(&update);
     }
 
