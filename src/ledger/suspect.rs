@@ -13,6 +13,8 @@ use std::sync::Arc;
 const EARLY_GRACE_MS: i64 = 250;
 /// The same where that message said that the call did not run yet.
 const PENDING_GRACE_MS: i64 = 50;
+/// A call that ends so soon after that message had run before it, whatever that said.
+const NO_TIME_TO_RUN_MS: i64 = 2;
 /// How long before a barrier passed its look may have begun.
 const BARRIER_LOOK_MS: i64 = 100;
 /// Without time evidence: how long after a window's end the look that saw its last write may have begun.
@@ -452,8 +454,8 @@ impl FactIndex {
     fn may_write_from(&self, window: &Window) -> WallNs {
         let grace = match window.lo {
             Bound::Hard => return window.opened,
-            Bound::Soft => EARLY_GRACE_MS,
-            Bound::Pending => PENDING_GRACE_MS,
+            Bound::Pending if !ended_at_once(window) => PENDING_GRACE_MS,
+            Bound::Pending | Bound::Soft => EARLY_GRACE_MS,
         };
         let graced = window.opened.plus_ms(-grace);
         self.turn_of(window).map_or(graced, |turn| graced.max(turn.opened.min(window.opened)))
@@ -582,6 +584,10 @@ fn writer(window: &Window) -> Option<(Option<&CallId>, Option<ToolKind>)> {
         Purpose::Terminal { call } | Purpose::Background { call } => Some((call.as_ref(), None)),
         Purpose::Turn | Purpose::FsWrite { .. } | Purpose::Review { .. } => None,
     }
+}
+
+fn ended_at_once(window: &Window) -> bool {
+    window.closed.is_some_and(|end| end.at < window.opened.plus_ms(NO_TIME_TO_RUN_MS))
 }
 
 fn key(window: &Window, call: &CallId) -> CallKey {
