@@ -26,6 +26,9 @@ pub(super) struct Evidence {
     pub looked: WallNs,
     /// Those that could have written.
     pub suspects: Vec<Suspect>,
+    /// Those that could have and name other paths, with the texts that they tell of those: what one names may be another
+    /// name of this path.
+    pub elsewhere: Vec<Suspect>,
     /// The turn that ran.
     pub turn: Option<RunningTurn>,
     /// It passed through us: the whole change is credited so.
@@ -46,6 +49,15 @@ pub(super) struct Evidence {
     pub gone: bool,
     /// Calls whose background work may still be at it, after everything closed.
     pub lingering: Vec<CallKey>,
+}
+
+/// What the texts of a step say of those who told theirs.
+#[derive(Debug, Default)]
+struct Aside {
+    /// The suspects whose writing came after the step.
+    unwritten: BTreeSet<usize>,
+    /// Those that name another path, and whose text came here.
+    strays: Vec<usize>,
 }
 
 /// A turn that ran when a change happened.
@@ -95,7 +107,8 @@ impl Evidence {
 
     /// Says whether claims have to be looked up in the texts.
     pub(super) fn needs_texts(&self, index: &FactIndex) -> bool {
-        self.mediated.is_none() && !self.claims(index).is_empty()
+        let may_stray = !self.suspects.is_empty() && !self.elsewhere.is_empty();
+        self.mediated.is_none() && (may_stray || !self.claims(index).is_empty())
     }
 
     /// Divides a step among those who did it.
@@ -109,17 +122,21 @@ impl Evidence {
             let failed = self.suspects.len() > 1 && self.suspects[claim.suspect].failed();
             !failed || !claim.body.left_nothing_in(after)
         });
-        let unwritten = self.unwritten(index, after);
+        let came = |stray: &Suspect| {
+            stray.claims.iter().any(|&number| index.claim(number).body.has_come(before, after))
+        };
+        let strays = (0..).zip(&self.elsewhere).filter(|(_, stray)| came(stray)).map(|(at, _)| at).collect();
+        let aside = Aside { unwritten: self.unwritten(index, before, after), strays };
         let mut stretches: Vec<Stretch> = Vec::new();
         for found in explain(before, after, &claims) {
             let credit = match found.by.as_slice() {
-                [] => self.rest(None, &unwritten),
+                [] => self.rest(None, &aside),
                 &[only]
                     if !found.laid
                         && (!before.is_empty() || found.text != *after)
                         && self.is_blind(only, index) =>
                 {
-                    self.blind(only, index, &unwritten)
+                    self.blind(only, index, &aside)
                 }
                 by => self.claimed(by),
             };
@@ -128,7 +145,7 @@ impl Evidence {
         match stretches.last_mut() {
             Some(last) if last.text.as_ref() == Some(after) => last.text = None,
             Some(_) | None => {
-                let credit = self.rest(Some(index), &unwritten);
+                let credit = self.rest(Some(index), &aside);
                 stretches.push(Stretch { text: None, credit, untold: true });
             }
         }
@@ -144,14 +161,13 @@ impl Evidence {
         let by: BTreeSet<usize> =
             self.claims(index).iter().filter(|claim| tells(claim)).map(|claim| claim.suspect).collect();
         let by: Vec<usize> = by.into_iter().collect();
-        if by.is_empty() { self.rest(Some(index), &BTreeSet::new()) } else { self.claimed(&by) }
+        if by.is_empty() { self.rest(Some(index), &Aside::default()) } else { self.claimed(&by) }
     }
 
     /// Credits what no claim explains.
     ///
-    /// With `index`: a suspect that told the text it writes here has had all that is its own. `unwritten`: those whose
-    /// writing came after the step.
-    fn rest(&self, index: Option<&FactIndex>, unwritten: &BTreeSet<usize>) -> Credit {
+    /// With `index`: a suspect that told the text it writes here has had all that is its own.
+    fn rest(&self, index: Option<&FactIndex>, aside: &Aside) -> Credit {
         let passed = |suspect: &Suspect| {
             self.tellers
                 .iter()
@@ -178,11 +194,15 @@ impl Evidence {
         };
         match self.suspects.as_slice() {
             [] => self.nobody(),
+            several if !aside.strays.is_empty() => {
+                let strays = aside.strays.iter().filter_map(|&at| self.elsewhere.get(at));
+                self.contested(&several.iter().chain(strays).collect::<Vec<_>>())
+            }
             [only] => match Some(only).filter(receives) {
                 Some(only) => self.named(Grade::Sole, only),
                 None => self.nobody(),
             },
-            several => self.among(several, receives, unwritten),
+            several => self.among(several, receives, &aside.unwritten),
         }
     }
 
@@ -222,8 +242,8 @@ impl Evidence {
     }
 
     /// Returns the suspects that told what they do to this path and of which nothing has come about by the end of the step:
-    /// they wrote later. A command may do more than it says.
-    fn unwritten(&self, index: &FactIndex, after: &Text) -> BTreeSet<usize> {
+    /// they wrote later; or wrote before the path was removed, which is no edit. A command may do more than it says.
+    fn unwritten(&self, index: &FactIndex, before: &Text, after: &Text) -> BTreeSet<usize> {
         if self.suspects.len() < 2 {
             return BTreeSet::new();
         }
@@ -231,7 +251,8 @@ impl Evidence {
             let bodies = || suspect.claims.iter().map(|&number| &index.claim(number).body);
             let deletes = suspect.kind == ToolKind::Delete && !self.gone;
             let told = || bodies().filter(|body| **body != ClaimBody::Location);
-            let absent = |body: &ClaimBody| body.is_yet_to_come(after);
+            let absent =
+                |body: &ClaimBody| body.is_yet_to_come(before, after) || self.gone && body.leaves_a_text();
             suspect.claims_path()
                 && (deletes && told().next().is_none() || told().next().is_some() && told().all(absent))
         };
@@ -258,9 +279,9 @@ impl Evidence {
     }
 
     /// Credits what a suspect overwrote without a look: a command has it like all that it writes, by being alone.
-    fn blind(&self, only: usize, index: &FactIndex, unwritten: &BTreeSet<usize>) -> Credit {
+    fn blind(&self, only: usize, index: &FactIndex, aside: &Aside) -> Credit {
         if self.suspects[only].kind == ToolKind::Execute {
-            return self.rest(Some(index), unwritten);
+            return self.rest(Some(index), aside);
         }
         self.contested(&self.suspects.iter().collect::<Vec<_>>())
     }

@@ -136,7 +136,11 @@ impl Carried {
     pub(super) fn never_went(&mut self, stood: &Self, step: &Diff, untold: &BTreeSet<u32>) {
         let len = |lines: &[Author]| u32::try_from(lines.len()).unwrap_or(u32::MAX);
         let aligned = LineMap::new(step, len(&stood.lines), len(&self.lines));
+        let standing: BTreeSet<u32> = self.base_lines().map(|(line, _)| line).collect();
         for (before, &author) in (1..).zip(&stood.lines) {
+            if matches!(author, Author::Base(line) if standing.contains(&line)) {
+                continue;
+            }
             let slot = aligned.forward(before).and_then(|now| self.lines.get_mut(now as usize - 1));
             let Some(slot) = slot.filter(|slot| matches!(slot, Author::Written(by) if untold.contains(by)))
             else {

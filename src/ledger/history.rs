@@ -171,7 +171,7 @@ impl Scene<'_> {
         (previous, observation, change): (Option<&Observation>, &Observation, &Change),
         background: bool,
     ) -> Evidence {
-        let suspects = self.index.suspects(path, &moment, self.kin);
+        let (suspects, elsewhere) = self.index.suspects(path, &moment, self.kin);
         let head_moved = previous.is_some_and(|previous| previous.head != observation.head);
         let committed = |head: &CommitId| self.blobs.committed(head, path);
         let vcs = head_moved
@@ -200,6 +200,7 @@ impl Scene<'_> {
             moment,
             looked: observation.at,
             suspects,
+            elsewhere,
             turn,
             mediated,
             background,
@@ -316,6 +317,7 @@ fn unseen(last: &Step, change: &Change, observation: &Observation) -> Step {
             moment,
             looked: observation.at,
             suspects: Vec::new(),
+            elsewhere: Vec::new(),
             turn: None,
             mediated: None,
             passed: Vec::new(),

@@ -111,7 +111,7 @@ impl Passage<'_> {
         let end = window.closed.map_or(window.opened, |end| end.at);
         let moment =
             Moment { floor: window.opened, earliest: window.opened, latest: end, ctime: None, tick: 0 };
-        let mut open = self.index.suspects(self.path, &moment, self.kin);
+        let (mut open, _) = self.index.suspects(self.path, &moment, self.kin);
         open.retain(|suspect| suspect.key.is_some() && suspect.session == window.session);
         open
     }

@@ -4,7 +4,7 @@ use crate::base::{CallId, RepoPath, SessionKey, TurnNo, WallNs};
 use crate::ledger::moment::Moment;
 use crate::ledger::slots::{Slot, Slots};
 use crate::ledger::{
-    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Closing, Hi, Kin, Purpose, ToolKind, Window,
+    Bound, CallFacts, CallKey, Chain, Claim, ClaimBody, Closing, Hi, Kin, Purpose, Source, ToolKind, Window,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -202,8 +202,26 @@ impl FactIndex {
         self.written.get(path).into_iter().flatten().map(|&at| self.windows[at].as_ref())
     }
 
-    /// Returns those that could have written to `path` at `moment`: containers yield to their children.
-    pub(super) fn suspects(&self, path: &RepoPath, moment: &Moment, kin: &Kin) -> Vec<Suspect> {
+    /// Returns those that could have written to `path` at `moment`, and those that could have and name other paths only, with
+    /// the texts that they tell of those.
+    pub(super) fn suspects(
+        &self,
+        path: &RepoPath,
+        moment: &Moment,
+        kin: &Kin,
+    ) -> (Vec<Suspect>, Vec<Suspect>) {
+        let able = self.able(path, moment, kin).into_iter();
+        let (mut elsewhere, here): (Vec<Suspect>, Vec<Suspect>) =
+            able.partition(|suspect| self.names_only_others(suspect, moment));
+        for suspect in &mut elsewhere {
+            let told = suspect.key.as_ref().and_then(|key| self.claimants.get(key));
+            suspect.claims = told.cloned().unwrap_or_default();
+        }
+        (here, elsewhere)
+    }
+
+    /// Returns those that could have written at `moment`: containers yield to their children.
+    fn able(&self, path: &RepoPath, moment: &Moment, kin: &Kin) -> Vec<Suspect> {
         let mut met = self.slots.meet(moment.floor, moment.latest);
         met.retain(|&at| !waits_at(&self.windows[at], moment.latest));
         let windows: Vec<&Window> = met.iter().map(|&at| self.windows[at].as_ref()).collect();
@@ -231,7 +249,7 @@ impl FactIndex {
             }
             suspect.spans.push(self.opening(at));
         }
-        suspects.into_values().filter(|suspect| !self.names_only_others(suspect)).collect()
+        suspects.into_values().collect()
     }
 
     /// Returns the turn of one of `family`, else of the only other session, that runs at `moment`: of several others nobody
@@ -438,11 +456,15 @@ impl FactIndex {
         on.iter().filter(theirs).copied().collect()
     }
 
-    /// Says whether a call that names its targets names others and not this path: it did not write here.
-    fn names_only_others(&self, suspect: &Suspect) -> bool {
+    /// Says whether a call that names its targets names others and not this path: it did not write here. An edit that was given
+    /// a path and no text is no tool that we know, and may edit wherever what it names is used, once it is announced.
+    fn names_only_others(&self, suspect: &Suspect, moment: &Moment) -> bool {
         let Some(claims) = suspect.key.as_ref().and_then(|key| self.claimants.get(key)) else { return false };
-        let complete = suspect.spans.iter().all(|span| span.closed.is_some())
-            || claims.iter().any(|&number| self.claims[number].body.gives_text());
+        let says = |says: fn(&Claim) -> bool| claims.iter().any(|&number| says(&self.claims[number]));
+        let texts = says(|claim| claim.body.gives_text() || claim.source == Source::Diff);
+        let given = suspect.kind == ToolKind::Edit && says(|claim| claim.source == Source::RawInput);
+        let at_large = given && !suspect.failed() && !suspect.announced_after(moment.latest);
+        let complete = texts || !at_large && suspect.spans.iter().all(|span| span.closed.is_some());
         suspect.kind.names_its_targets() && suspect.claims.is_empty() && complete
     }
 
